@@ -1,0 +1,29 @@
+# make run   set up, then classify and complete real clouds and show the result
+# make test  set up, then lint, type-check and test
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: run test slow lint clean
+
+run: $(VENV)/.ready
+	$(BIN)/ddeq tour
+
+test: $(VENV)/.ready lint
+	$(BIN)/python -m pytest -q
+
+slow: $(VENV)/.ready
+	$(BIN)/python -m pytest -q -m slow
+
+lint: $(VENV)/.ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) outputs

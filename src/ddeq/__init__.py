@@ -1,0 +1,36 @@
+"""Distributional deep equilibrium models: networks whose fixed points are point clouds."""
+
+from ddeq import kernels, metrics, nn, solvers
+from ddeq.adjoints import ImplicitGradient, PhantomGradient, jacobian_penalty
+from ddeq.clouds import Normalization, PointClouds
+from ddeq.divergences import (
+    corollary2_gradient,
+    mmd2,
+    sliced_mmd2,
+    wasserstein_gradient,
+    witness,
+)
+from ddeq.models import Classifier, Completer
+from ddeq.solution import Solution
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Classifier",
+    "Completer",
+    "ImplicitGradient",
+    "Normalization",
+    "PhantomGradient",
+    "PointClouds",
+    "Solution",
+    "corollary2_gradient",
+    "jacobian_penalty",
+    "kernels",
+    "metrics",
+    "mmd2",
+    "nn",
+    "sliced_mmd2",
+    "solvers",
+    "wasserstein_gradient",
+    "witness",
+]

@@ -1,0 +1,205 @@
+"""Batches of point clouds, read as empirical measures.
+
+A cloud of ``N`` points is the measure ``mu = 1/N sum_i delta_{x_i}``. A batch holds clouds of
+different sizes in one padded tensor together with a mask. The mask alone says what is a point:
+a row of zeros is a point at the origin unless the mask calls it padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+__all__ = ["Normalization", "PointClouds"]
+
+
+@dataclass(frozen=True, eq=False)
+class PointClouds:
+    """A padded batch of ``B`` clouds with at most ``N`` points in ``R^d``.
+
+    Attributes:
+        points: The points, padding rows are zero, ``(B, N, d)``.
+        mask: True at points, False at padding, ``(B, N)``.
+
+    Example:
+        >>> x = PointClouds.from_list([torch.zeros(3, 2), torch.ones(1, 2)])
+        >>> x.points.shape, x.lengths.tolist()
+        (torch.Size([2, 3, 2]), [3, 1])
+        >>> [len(cloud) for cloud in x.to_list()]
+        [3, 1]
+    """
+
+    points: Tensor
+    mask: Tensor
+
+    def __post_init__(self) -> None:
+        if self.points.dim() != 3:
+            raise ValueError(f"points must be (B, N, d), got shape {tuple(self.points.shape)}")
+        if self.mask.dtype != torch.bool or self.mask.shape != self.points.shape[:2]:
+            raise ValueError(
+                f"mask must be bool of shape {tuple(self.points.shape[:2])}, "
+                f"got {self.mask.dtype} of shape {tuple(self.mask.shape)}"
+            )
+
+    @classmethod
+    def from_list(cls, clouds: Sequence[Tensor | np.ndarray]) -> PointClouds:
+        """Pads clouds of any sizes into one batch.
+
+        Args:
+            clouds: ``B`` tensors or arrays, each ``(N_i, d)`` with ``N_i >= 1`` and one ``d``.
+
+        Raises:
+            ValueError: for an empty list, or naming the cloud that is empty, not ``(N, d)``,
+                not finite, or of another dimension, dtype or device than the first.
+        """
+        if len(clouds) == 0:
+            raise ValueError("a batch needs at least one cloud, got an empty list")
+        tensors = [_checked(cloud, i) for i, cloud in enumerate(clouds)]
+        first = tensors[0]
+        for i, cloud in enumerate(tensors):
+            if cloud.shape[1] != first.shape[1]:
+                raise ValueError(
+                    f"cloud {i} has dimension {cloud.shape[1]}, cloud 0 has {first.shape[1]}"
+                )
+            if cloud.dtype != first.dtype or cloud.device != first.device:
+                raise ValueError(
+                    f"cloud {i} is {cloud.dtype} on {cloud.device}, "
+                    f"cloud 0 is {first.dtype} on {first.device}"
+                )
+        points = torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True)
+        lengths = torch.tensor([len(cloud) for cloud in tensors], device=first.device)
+        return cls(points, length_mask(lengths, points.shape[1]))
+
+    @classmethod
+    def from_tensor(cls, points: Tensor) -> PointClouds:
+        """A batch without padding: every row of ``points``, ``(B, N, d)``, is a point."""
+        return cls(points, points.new_ones(points.shape[:2], dtype=torch.bool))
+
+    def to_list(self) -> list[Tensor]:
+        """The clouds without padding, ``B`` tensors ``(N_i, d)``."""
+        return [cloud[mask] for cloud, mask in zip(self.points, self.mask, strict=True)]
+
+    def __len__(self) -> int:
+        return self.points.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter(self.to_list())
+
+    def __getitem__(self, index: int | slice | Sequence[int] | Tensor) -> PointClouds:
+        """The clouds at ``index`` as a batch (an integer gives a batch of one)."""
+        if isinstance(index, int):
+            index = [index]
+        return PointClouds(self.points[index], self.mask[index])
+
+    @property
+    def lengths(self) -> Tensor:
+        """Number of points of each cloud, ``(B,)``."""
+        return self.mask.sum(1)
+
+    @property
+    def dim(self) -> int:
+        """Dimension ``d`` of the space the points live in."""
+        return self.points.shape[2]
+
+    @property
+    def weights(self) -> Tensor:
+        """Mass of each point: ``1 / N_i`` at points, 0 at padding, ``(B, N)``."""
+        mask = self.mask.to(self.points.dtype)
+        return mask / mask.sum(1, keepdim=True).clamp(min=1)  # no particles, no mass
+
+    def to(self, *args: Any, **kwargs: Any) -> PointClouds:
+        """Moves and casts as :meth:`torch.Tensor.to` does; the mask stays boolean."""
+        points = self.points.to(*args, **kwargs)
+        return PointClouds(points, self.mask.to(points.device))
+
+    def detach(self) -> PointClouds:
+        """The same clouds, cut from the autograd graph."""
+        return PointClouds(self.points.detach(), self.mask)
+
+    def with_points(self, points: Tensor) -> PointClouds:
+        """The same mask with other points ``(B, N, p)``; padding rows are set to zero."""
+        return PointClouds(points.masked_fill(~self.mask[..., None], 0.0), self.mask)
+
+    def map(self, function: Callable[[Tensor], Tensor]) -> PointClouds:
+        """Applies a pointwise function ``(B, N, d) -> (B, N, p)``: a push-forward."""
+        return self.with_points(function(self.points))
+
+    def cat(self, other: PointClouds) -> PointClouds:
+        """Cloud by cloud union, the points of ``self`` first, ``(B, <= N + M, d)``."""
+        return PointClouds.from_list(
+            [torch.cat(pair) for pair in zip(self.to_list(), other.to_list(), strict=True)]
+        )
+
+    def mean(self) -> Tensor:
+        """Mean of each cloud, ``(B, d)``."""
+        return torch.einsum("bn,bnd->bd", self.weights, self.points)
+
+    def std(self) -> Tensor:
+        """Standard deviation of each coordinate of each cloud, ``(B, d)``."""
+        centred = self.points - self.mean()[:, None]
+        return torch.einsum("bn,bnd->bd", self.weights, centred.square()).sqrt()
+
+    def normalize(self) -> tuple[PointClouds, Normalization]:
+        """Each cloud with zero mean and unit variance per coordinate, and the way back.
+
+        A coordinate in which all points agree (up to rounding) is centred and left unscaled.
+
+        Example:
+            >>> x = PointClouds.from_list([torch.tensor([[1.0, 5.0], [3.0, 5.0]])])
+            >>> y, way = x.normalize()
+            >>> y.points.tolist()
+            [[[-1.0, 0.0], [1.0, 0.0]]]
+            >>> way.invert(y).points.tolist()
+            [[[1.0, 5.0], [3.0, 5.0]]]
+        """
+        shift = self.mean()
+        scale = self.std()
+        extent = self.points.abs().amax(dim=1)
+        flat = scale <= 4 * torch.finfo(scale.dtype).eps * extent
+        norm = Normalization(shift, torch.where(flat, torch.ones_like(scale), scale))
+        return norm.apply(self), norm
+
+
+@dataclass(frozen=True, eq=False)
+class Normalization:
+    """The affine map ``x -> (x - shift) / scale`` of each cloud, and its inverse.
+
+    Attributes:
+        shift: ``(B, d)``.
+        scale: ``(B, d)``, positive.
+    """
+
+    shift: Tensor
+    scale: Tensor
+
+    def apply(self, x: PointClouds) -> PointClouds:
+        """``(x - shift) / scale``."""
+        return x.with_points((x.points - self.shift[:, None]) / self.scale[:, None])
+
+    def invert(self, x: PointClouds) -> PointClouds:
+        """``x * scale + shift``."""
+        return x.with_points(x.points * self.scale[:, None] + self.shift[:, None])
+
+
+def length_mask(lengths: Tensor, size: int) -> Tensor:
+    """Mask of the first ``lengths[b]`` of ``size`` rows, ``(B, size)``."""
+    return torch.arange(size, device=lengths.device) < lengths[:, None]
+
+
+def _checked(cloud: Tensor | np.ndarray, index: int) -> Tensor:
+    """One cloud as a floating tensor ``(N, d)``, or an error that names it."""
+    tensor = torch.as_tensor(cloud)
+    if tensor.dim() != 2 or tensor.shape[1] == 0:
+        raise ValueError(f"cloud {index} must have shape (N, d), got {tuple(tensor.shape)}")
+    if tensor.shape[0] == 0:
+        raise ValueError(f"cloud {index} is empty")
+    if not tensor.is_floating_point():
+        tensor = tensor.to(torch.get_default_dtype())
+    if not torch.isfinite(tensor).all():
+        raise ValueError(f"cloud {index} has NaN or infinite coordinates")
+    return tensor

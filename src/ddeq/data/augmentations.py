@@ -1,0 +1,59 @@
+"""Random changes of a cloud that keep its class: pure functions ``(cloud, rng) -> cloud``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+__all__ = ["Augmentation", "affine", "jitter", "rotate_z"]
+
+Augmentation = Callable[[Tensor, np.random.Generator], Tensor]
+
+
+def rotate_z(cloud: Tensor, rng: np.random.Generator) -> Tensor:
+    """Turns a 3-D cloud ``(N, 3)`` about the vertical z axis by a uniform angle.
+
+    Meant for a cloud in its true proportions; one that is normalised per coordinate is sheared.
+    """
+    if cloud.shape[1] != 3:
+        raise ValueError(f"rotate_z needs points in 3 dimensions, got {cloud.shape[1]}")
+    cos, sin = _cos_sin(rng.uniform(0, 2 * np.pi))
+    turn = torch.tensor([[cos, -sin, 0.0], [sin, cos, 0.0], [0.0, 0.0, 1.0]], dtype=torch.float64)
+    return cloud @ turn.T.to(cloud)
+
+
+def affine(
+    cloud: Tensor,
+    rng: np.random.Generator,
+    angle: float = 0.2,
+    scale: float = 0.15,
+    shear: float = 0.2,
+) -> Tensor:
+    """A small random affine change ``x -> R S H x`` of a 2-D cloud ``(N, 2)``.
+
+    Args:
+        cloud: The points, about centred.
+        rng: Source of the four random numbers.
+        angle: The rotation ``R`` is uniform in ``[-angle, angle]`` radians.
+        scale: The diagonal of ``S`` is uniform in ``[1 - scale, 1 + scale]``, per coordinate.
+        shear: ``H = [[1, s], [0, 1]]`` with ``s`` uniform in ``[-shear, shear]``.
+    """
+    if cloud.shape[1] != 2:
+        raise ValueError(f"affine needs points in 2 dimensions, got {cloud.shape[1]}")
+    cos, sin = _cos_sin(rng.uniform(-angle, angle))
+    turn = np.array([[cos, -sin], [sin, cos]])
+    stretch = np.diag(1 + rng.uniform(-scale, scale, size=2))
+    slant = np.array([[1.0, rng.uniform(-shear, shear)], [0.0, 1.0]])
+    return cloud @ torch.from_numpy(turn @ stretch @ slant).T.to(cloud)
+
+
+def jitter(cloud: Tensor, rng: np.random.Generator, std: float = 0.02) -> Tensor:
+    """Moves every point by ``N(0, std^2)`` in each coordinate."""
+    return cloud + torch.from_numpy(std * rng.standard_normal(tuple(cloud.shape))).to(cloud)
+
+
+def _cos_sin(angle: float) -> tuple[float, float]:
+    return float(np.cos(angle)), float(np.sin(angle))

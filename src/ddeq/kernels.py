@@ -1,0 +1,115 @@
+"""Kernels ``k(x, y)`` of the maximum mean discrepancy.
+
+Each is a profile of the distance ``s = ||x - y||``. Distances come from :func:`distances`, which is
+exact at coincident points (zero distance, zero gradient), so every kernel here has a finite
+gradient everywhere, also where the function itself has a kink.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+__all__ = ["Gaussian", "InverseMultiquadric", "Kernel", "Laplace", "Riesz", "distances", "pair_distances"]
+
+
+def distances(x: Tensor, y: Tensor) -> Tensor:
+    """``||x_i - y_j||``, ``(..., N, d), (..., M, d) -> (..., N, M)``.
+
+    Differences are formed before squaring: the expansion ``x^2 - 2xy + y^2`` gives a float32
+    cloud away from the origin a distance of 0.1 to itself.
+    """
+    return torch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist")
+
+
+def pair_distances(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """``||x_i - x_j||``, ``||x_i - y_j||`` and ``||y_i - y_j||`` at once, without gradients.
+
+    On a CPU one float64 matrix product of the centred points does it, several times faster than
+    :func:`distances` in high dimension and exact to about 1e-7; self-distances are exactly zero.
+    """
+    if x.device.type != "cpu":
+        return distances(x, x), distances(x, y), distances(y, y)
+    n = x.shape[1]
+    both = torch.cat([x, y], dim=1).double()
+    both = both - both.mean(1, keepdim=True)
+    gram = both @ both.transpose(1, 2)
+    norm = gram.diagonal(dim1=1, dim2=2)
+    squared = norm[:, :, None] + norm[:, None, :] - 2.0 * gram
+    squared.diagonal(dim1=1, dim2=2).zero_()
+    full = squared.clamp_(min=0).sqrt_().to(x.dtype)
+    return full[:, :n, :n], full[:, :n, n:], full[:, n:, n:]
+
+
+class Kernel(Protocol):
+    """A radial kernel: ``kernel(s)`` for distances ``s >= 0`` of any shape."""
+
+    def __call__(self, s: Tensor) -> Tensor: ...
+
+
+@dataclass(frozen=True)
+class Riesz:
+    """``k(s) = -s^r``, ``0 < r < 2``: conditionally positive definite; ``r = 1`` is the paper's.
+
+    The squared MMD with ``r = 1`` is the energy distance.
+    """
+
+    r: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.r < 2.0:
+            raise ValueError(f"Riesz kernel needs 0 < r < 2, got r = {self.r}")
+
+    def __call__(self, s: Tensor) -> Tensor:
+        if self.r == 1.0:
+            return -s
+        # s^r has no finite slope at 0 for r < 1: coincident points do not push each other
+        away = s > 0
+        return torch.where(away, -torch.where(away, s, 1.0) ** self.r, 0.0)
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """``k(s) = exp(-s^2 / (2 bandwidth^2))``."""
+
+    bandwidth: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_bandwidth(self.bandwidth)
+
+    def __call__(self, s: Tensor) -> Tensor:
+        return torch.exp(-0.5 * (s / self.bandwidth).square())
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """``k(s) = exp(-s / bandwidth)``."""
+
+    bandwidth: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_bandwidth(self.bandwidth)
+
+    def __call__(self, s: Tensor) -> Tensor:
+        return torch.exp(-s / self.bandwidth)
+
+
+@dataclass(frozen=True)
+class InverseMultiquadric:
+    """``k(s) = 1 / sqrt(1 + (s / bandwidth)^2)``."""
+
+    bandwidth: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_bandwidth(self.bandwidth)
+
+    def __call__(self, s: Tensor) -> Tensor:
+        return torch.rsqrt(1.0 + (s / self.bandwidth).square())
+
+
+def _check_bandwidth(bandwidth: float) -> None:
+    if not bandwidth > 0:
+        raise ValueError(f"bandwidth must be positive, got {bandwidth}")

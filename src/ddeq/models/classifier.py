@@ -1,0 +1,86 @@
+"""Classification: the class of a cloud is read off its equilibrium."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from ddeq.adjoints import Adjoint
+from ddeq.clouds import PointClouds
+from ddeq.models.base import EquilibriumModel, gaussian_particles
+from ddeq.nn import EquilibriumNetwork
+from ddeq.solution import Solution
+from ddeq.solvers import Solver
+
+__all__ = ["Classifier"]
+
+
+class Classifier(EquilibriumModel):
+    """``logits = Linear(maxpool(Z*))``, ``Z*`` the equilibrium of ``particles`` latent particles.
+
+    Args:
+        dim: ``d``, dimension of the points.
+        num_classes: ``C``.
+        particles: ``N``, latent particles.
+        cross_layers: Layers of the cross-encoder; the paper uses 1 for digits, 3 for ModelNet40.
+        classes: Names of the classes, for people.
+        solver: Finds the equilibrium.
+        adjoint: Forms the gradient.
+        network: Other arguments of :class:`ddeq.nn.EquilibriumNetwork`.
+
+    Example:
+        >>> x = PointClouds.from_list([torch.randn(70, 2), torch.randn(41, 2)])
+        >>> Classifier(dim=2, num_classes=10)(x).shape
+        torch.Size([2, 10])
+    """
+
+    kind: ClassVar[str] = "classifier"
+
+    def __init__(
+        self,
+        dim: int,
+        num_classes: int,
+        *,
+        particles: int = 10,
+        cross_layers: int = 1,
+        classes: list[str] | None = None,
+        solver: Solver | None = None,
+        adjoint: Adjoint | None = None,
+        **network: Any,
+    ) -> None:
+        super().__init__(
+            EquilibriumNetwork(dim, cross_layers=cross_layers, **network), solver, adjoint
+        )
+        if classes is not None and len(classes) != num_classes:
+            raise ValueError(f"{len(classes)} names for {num_classes} classes")
+        self.particles = particles
+        self.classes = classes or [str(label) for label in range(num_classes)]
+        self.head = nn.Linear(self.network.features, num_classes)
+
+    def forward(self, x: PointClouds, seed: int = 0) -> Tensor:
+        """Logits, ``(B, C)``. Clouds in any units: they are normalised first."""
+        return self.logits(self.latent(x, seed)[0])
+
+    def latent(
+        self, x: PointClouds, seed: int = 0, save_every: int | None = None
+    ) -> tuple[PointClouds, Solution]:
+        """The equilibrium ``Z*``, ``(B, particles, p)``, and how it was found."""
+        with torch.inference_mode(False):
+            x = PointClouds(x.points.clone(), x.mask.clone()).normalize()[0]
+            lengths = torch.full_like(x.lengths, self.particles)
+            z0 = gaussian_particles(lengths, self.network.features, seed, x.points)
+            return self.equilibrium(x, z0, save_every=save_every)
+
+    def logits(self, z: PointClouds) -> Tensor:
+        """``Linear(maxpool(Z))``, ``(B, N, p) -> (B, C)``."""
+        return self.head(z.points.masked_fill(~z.mask[..., None], -torch.inf).amax(1))
+
+    def config(self) -> dict[str, Any]:
+        return {
+            **super().config(),
+            "num_classes": self.head.out_features,
+            "particles": self.particles,
+            "classes": self.classes,
+        }

@@ -1,0 +1,128 @@
+"""Completion: free particles flow to where a partial cloud lacks points."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from ddeq.adjoints import Adjoint
+from ddeq.clouds import PointClouds
+from ddeq.models.base import EquilibriumModel, gaussian_particles
+from ddeq.nn import Coupling, EquilibriumNetwork
+from ddeq.solution import Solution
+from ddeq.solvers import Solver
+
+__all__ = ["Completer"]
+
+
+class Completer(EquilibriumModel):
+    """Adds points to a partial cloud; every point of the input stays as it is.
+
+    The input's points, lifted by an invertible coupling ``q``, are fixed particles; free particles
+    start from a Gaussian with the input's mean and deviation and flow to the equilibrium of
+    ``F_theta(., X)``; the first ``d`` coordinates of ``q^-1(Z*)`` are the new points.
+
+    Args:
+        dim: ``d``, dimension of the points.
+        ratio: Free particles for each input point.
+        cross_layers: Layers of the cross-encoder.
+        solver: Finds the equilibrium.
+        adjoint: Forms the gradient.
+        network: Other arguments of :class:`ddeq.nn.EquilibriumNetwork`.
+
+    Example:
+        >>> x = PointClouds.from_list([torch.randn(70, 2), torch.randn(41, 2)])
+        >>> full = Completer(dim=2).complete(x, seed=0)
+        >>> full.lengths.tolist()
+        [89, 52]
+        >>> bool((full.to_list()[0][:70] == x.to_list()[0]).all())
+        True
+    """
+
+    kind: ClassVar[str] = "completer"
+
+    def __init__(
+        self,
+        dim: int,
+        *,
+        ratio: float = 0.275,
+        cross_layers: int = 3,
+        solver: Solver | None = None,
+        adjoint: Adjoint | None = None,
+        **network: Any,
+    ) -> None:
+        super().__init__(
+            EquilibriumNetwork(dim, cross_layers=cross_layers, **network), solver, adjoint
+        )
+        if not ratio > 0:
+            raise ValueError(f"ratio must be positive, got {ratio}")
+        self.ratio = ratio
+        self.coupling = Coupling(self.network.features)
+
+    def forward(
+        self, x: PointClouds, seed: int = 0, counts: Tensor | None = None
+    ) -> PointClouds:
+        """The new points of clouds that are in the network's frame already, ``(B, N, d)``.
+
+        Args:
+            x: Partial clouds in units in which the whole has about unit variance.
+            seed: Of the free particles.
+            counts: How many new points a cloud, ``(B,)``; ``ratio * |x|`` by default.
+        """
+        return self.points(self.latent(x, seed, counts)[0])
+
+    def latent(
+        self,
+        x: PointClouds,
+        seed: int = 0,
+        counts: Tensor | None = None,
+        save_every: int | None = None,
+    ) -> tuple[PointClouds, Solution]:
+        """The free particles at equilibrium, ``(B, N, p)``, and how it was found."""
+        with torch.inference_mode(False):
+            x = PointClouds(x.points.clone(), x.mask.clone())
+            noise = gaussian_particles(self._counts(x, counts), x.dim, seed, x.points)
+            start = noise.with_points(x.mean()[:, None] + noise.points * x.std()[:, None])
+            fixed = x.map(self.coupling.lift)
+            return self.equilibrium(x, start.map(self.coupling.lift), fixed, save_every)
+
+    def points(self, z: PointClouds) -> PointClouds:
+        """The points of latent particles: the first ``d`` coordinates of ``q^-1(z)``.
+
+        These lie in the half that ``q`` leaves alone, so ``q^-1`` need not be computed for them.
+        """
+        return z.with_points(z.points[..., : self.network.x_project.inner.in_features])
+
+    @torch.no_grad()
+    def complete(
+        self,
+        x: PointClouds,
+        seed: int = 0,
+        counts: Tensor | None = None,
+        normalize: bool = True,
+    ) -> PointClouds:
+        """Completes clouds in any units: the input bit for bit, then the new points.
+
+        Args:
+            x: Partial clouds, ``(B, N, d)``.
+            seed: Of the free particles.
+            counts: How many new points a cloud, ``(B,)``; ``ratio * |x|`` by default.
+            normalize: Bring each cloud to zero mean and unit variance for the network, and its new
+                points back. Turn it off for clouds that are in the frame of their known whole.
+        """
+        if not normalize:
+            return x.cat(self(x, seed, counts))
+        y, way = x.normalize()
+        return x.cat(way.invert(self(y, seed, counts)))
+
+    def config(self) -> dict[str, Any]:
+        return {**super().config(), "ratio": self.ratio}
+
+    def _counts(self, x: PointClouds, counts: Tensor | None) -> Tensor:
+        if counts is None:
+            return (self.ratio * x.lengths).round().long().clamp(min=1)
+        if counts.shape != (len(x),) or not bool((counts > 0).all()):
+            raise ValueError(f"counts must be {len(x)} positive integers, one a cloud")
+        return counts.to(x.lengths)

@@ -1,0 +1,74 @@
+"""Anderson mixing, on Picard's map or on Weiszfeld's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ddeq.clouds import PointClouds
+from ddeq.solvers.base import Map, Solver, State, Step
+from ddeq.solvers.weiszfeld import weiszfeld_step
+
+__all__ = ["Anderson"]
+
+
+@dataclass(frozen=True)
+class Anderson(Solver):
+    """``z <- sum_i a_i T(z_i)`` over the last ``window`` iterates, ``T`` the map to be accelerated.
+
+    The weights solve ``min || sum_i a_i (T(z_i) - z_i) ||^2 + ridge ||a||^2`` with
+    ``sum_i a_i = 1``, for each cloud by itself. With ``T = F`` this is the classical solver. With
+    ``weiszfeld=True``, ``T`` is the Weiszfeld step, which moves ``z`` towards ``F(z)`` as a
+    measure; its fixed points are those of ``F`` as a measure, and mixing is equivariant.
+
+    Attributes:
+        window: How many iterates are mixed.
+        ridge: Tikhonov term.
+        damping: ``z <- damping sum a_i T(z_i) + (1 - damping) sum a_i z_i``.
+        weiszfeld: Accelerate Weiszfeld steps instead of ``F`` itself.
+    """
+
+    window: int = 6
+    ridge: float = 1e-4
+    damping: float = 1.0
+    weiszfeld: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.window < 2:
+            raise ValueError(f"window must be at least 2, got {self.window}")
+
+    def init(self, z: PointClouds) -> State:
+        flat = z.points.flatten(1)
+        past = flat.new_zeros(len(flat), self.window, flat.shape[1])
+        return {"z": past, "t": past.clone()}
+
+    def step(self, f: Map, z: PointClouds, state: State, k: int) -> Step:
+        image = f(z)
+        if self.weiszfeld:
+            residual, target = weiszfeld_step(z, image)
+        else:
+            residual, target = self.residual(z, image), image.points
+        past_z, past_t = state["z"].clone(), state["t"].clone()
+        past_z[:, k % self.window] = z.points.flatten(1)
+        past_t[:, k % self.window] = (target * z.mask[..., None]).flatten(1)
+        count = min(k + 1, self.window)
+        weights = mixing_weights(past_t[:, :count] - past_z[:, :count], self.ridge)
+        mixed_t = torch.einsum("bi,bid->bd", weights, past_t[:, :count])
+        mixed_z = torch.einsum("bi,bid->bd", weights, past_z[:, :count])
+        points = (mixed_z + self.damping * (mixed_t - mixed_z)).view_as(z.points)
+        return Step(image, residual, points, {"z": past_z, "t": past_t})
+
+
+def mixing_weights(gaps: Tensor, ridge: float) -> Tensor:
+    """``argmin_a ||sum_i a_i g_i||^2 + ridge ||a||^2`` with ``sum a = 1``, ``(B, m, D) -> (B, m)``.
+
+    The minimiser is ``H^-1 1 / (1^T H^-1 1)`` with ``H = G G^T + ridge I``.
+    """
+    gram = gaps @ gaps.transpose(1, 2)
+    eye = torch.eye(gram.shape[1], dtype=gram.dtype, device=gram.device)
+    ones = gram.new_ones(*gram.shape[:2], 1)
+    weights = torch.linalg.solve_ex(gram + ridge * eye, ones)[0][..., 0]
+    return weights / weights.sum(1, keepdim=True)

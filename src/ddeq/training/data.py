@@ -1,0 +1,98 @@
+"""Training, validation and test batches of a recipe, the same for the same seed and step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import lightning as L
+from torch.utils.data import DataLoader
+
+from ddeq.data import (
+    PARTIAL_RADIUS,
+    AugmentedDataset,
+    CloudDataset,
+    LengthBuckets,
+    PartialDataset,
+    affine,
+    collate,
+    collate_partial,
+    jitter,
+)
+from ddeq.data.registry import load
+from ddeq.training.recipes import Recipe
+
+__all__ = ["CloudData"]
+
+
+class ResumableBuckets(LengthBuckets):
+    """Length buckets that can begin in the middle of an epoch."""
+
+    start = 0
+
+    def __iter__(self) -> Iterator[list[int]]:
+        return islice(super().__iter__(), self.start, None)
+
+
+class CloudData(L.LightningDataModule):
+    """Batches for Lightning. The test set is not touched by training.
+
+    Args:
+        recipe: The run.
+        root: Folder with the data; see :func:`ddeq.data.registry.load`.
+    """
+
+    def __init__(self, recipe: Recipe, root: str | Path | None = None) -> None:
+        super().__init__()
+        self.recipe = recipe
+        self.root = root
+        whole = load(recipe.data, "train", root)
+        self.train, self.validation = whole.split(recipe.validation, recipe.seed)
+
+    def train_dataloader(self) -> DataLoader:
+        """Shuffled, augmented, bucketed by length; whole batches only."""
+        sampler = ResumableBuckets(
+            self.train.lengths,
+            min(self.recipe.batch_size, len(self.train)),
+            self.recipe.seed,
+            drop_last=True,
+            rank=self.trainer.global_rank if self.trainer else 0,
+            replicas=self.trainer.world_size if self.trainer else 1,
+        )
+        data = self._augmented(self.train) if self.recipe.augment else self.train
+        return self._loader(data, sampler, noise=self.recipe.noise)
+
+    def val_dataloader(self) -> DataLoader:
+        """The held-out part, as it is."""
+        return self.evaluation(self.validation)
+
+    def test_dataloader(self) -> DataLoader:
+        """The whole test set, as it is."""
+        return self.evaluation(load(self.recipe.data, "test", self.root))
+
+    def evaluation(self, data: CloudDataset) -> DataLoader:
+        """Every cloud of ``data`` once, without noise."""
+        sampler = LengthBuckets(data.lengths, self.recipe.batch_size, shuffle=False)
+        return self._loader(data, sampler, noise=0.0)
+
+    def set_position(self, loader: DataLoader, epoch: int, batch: int) -> None:
+        """Makes the next iteration begin at a batch of an epoch."""
+        assert isinstance(loader.batch_sampler, ResumableBuckets)
+        loader.batch_sampler.set_epoch(epoch)
+        loader.batch_sampler.start = batch
+        if isinstance(loader.dataset, (AugmentedDataset, PartialDataset)):
+            loader.dataset.set_epoch(epoch)
+
+    def _augmented(self, data: CloudDataset) -> AugmentedDataset:
+        changes = [affine, jitter] if data.dim == 2 else [jitter]
+        return AugmentedDataset(data, changes, self.recipe.seed)
+
+    def _loader(
+        self, data: CloudDataset | AugmentedDataset, sampler: LengthBuckets, noise: float
+    ) -> DataLoader:
+        if self.recipe.task == "classification":
+            return DataLoader(data, batch_sampler=sampler, collate_fn=collate)
+        radius = PARTIAL_RADIUS[self.train.dim]
+        partial = PartialDataset(data, radius, noise, self.recipe.seed)
+        return DataLoader(partial, batch_sampler=sampler, collate_fn=collate_partial)

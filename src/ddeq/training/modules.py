@@ -1,0 +1,189 @@
+"""The two tasks as Lightning modules: a loss and what is measured beside it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import lightning as L
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ddeq.adjoints import jacobian_penalty
+from ddeq.clouds import Normalization, PointClouds
+from ddeq.data import PartialBatch
+from ddeq.divergences import mmd2
+from ddeq.metrics import accuracy, wasserstein2
+from ddeq.models import Classifier, Completer
+from ddeq.solution import Solution
+from ddeq.training.recipes import Recipe
+
+__all__ = ["ClassificationModule", "CompletionModule", "EquilibriumModule", "make_module"]
+
+
+class EquilibriumModule(L.LightningModule):
+    """Optimiser, schedule, logging and exact resuming, shared by both tasks.
+
+    All that is random in a step follows from ``(recipe.seed, step)``, so a run that was
+    interrupted goes on as if it had not been.
+    """
+
+    model: Classifier | Completer
+    best_is = "min"
+
+    def __init__(self, model: Classifier | Completer, recipe: Recipe) -> None:
+        super().__init__()
+        self.model, self.recipe = model, recipe
+
+    def transfer_batch_to_device(self, batch: Any, device: torch.device, index: int) -> Any:
+        """Moves clouds and labels."""
+        if isinstance(batch, PartialBatch):
+            return batch.to(device)
+        return tuple(item.to(device) for item in batch)
+
+    def on_train_epoch_start(self) -> None:
+        """Begins where the run stands, in the middle of an epoch after a restart."""
+        loader = self.trainer.train_dataloader
+        done = self.global_step - self.current_epoch * int(self.trainer.num_training_batches)
+        self.trainer.datamodule.set_position(loader, self.current_epoch, max(done, 0))
+
+    def training_step(self, batch: Any, index: int) -> Tensor:
+        """One step, with its own number of solver evaluations."""
+        step = self.global_step
+        rng = np.random.default_rng([self.recipe.seed, step])
+        torch.manual_seed(int(rng.integers(2**31)))
+        fewest, most = self.recipe.train_steps
+        self.model.solver = self.recipe.make_solver(int(rng.integers(fewest, most + 1)))
+        loss, solution = self.loss(batch, step, rng)
+        self.log_dict(
+            {
+                "train/loss": loss.detach(),
+                "train/residual": solution.relative_residual.mean(),
+                "train/spread": solution.spread.mean(),
+                "train/steps": solution.steps.float().mean(),
+            },
+            batch_size=len(solution.value),
+        )
+        return loss
+
+    def on_validation_start(self) -> None:
+        """Validates with the solver as it will be used."""
+        self.model.solver = self.recipe.make_solver()
+
+    def loss(self, batch: Any, step: int, rng: np.random.Generator) -> tuple[Tensor, Solution]:
+        """The mean loss of a batch and how its equilibria were found."""
+        raise NotImplementedError
+
+    def log_validation(self, values: dict[str, Tensor], solution: Solution) -> None:
+        """Logs per-cloud values ``(B,)`` and the state of the equilibria."""
+        values = {
+            **values,
+            "residual": solution.relative_residual,
+            "spread": solution.spread,
+            "steps": solution.steps.float(),
+        }
+        means = {f"val/{name}": value.mean() for name, value in values.items()}
+        self.log_dict(means, batch_size=len(solution.value), on_epoch=True, sync_dist=True)
+
+    def configure_optimizers(self) -> Any:
+        """AdamW with the recipe's schedule, set at every step."""
+        recipe = self.recipe
+        optimizer = torch.optim.AdamW(
+            self.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay
+        )
+        total = max(int(self.trainer.estimated_stepping_batches), 1)
+        rate = _paper_rate if recipe.schedule == "paper" else _cosine_rate
+        scheduler = torch.optim.lr_scheduler.LambdaLR(
+            optimizer, lambda step: rate(step, total, recipe.warmup)
+        )
+        return {
+            "optimizer": optimizer,
+            "lr_scheduler": {"scheduler": scheduler, "interval": "step"},
+        }
+
+
+class ClassificationModule(EquilibriumModule):
+    """Cross entropy at the equilibrium; measured by accuracy."""
+
+    model: Classifier
+    metric, best_is = "val/accuracy", "max"
+
+    def loss(self, batch: Any, step: int, rng: np.random.Generator) -> tuple[Tensor, Solution]:
+        """Cross entropy of a batch ``(clouds, labels)``."""
+        x, labels = batch
+        z, solution = self.model.latent(x, seed=step)
+        loss = F.cross_entropy(self.model.logits(z), labels)
+        if self.recipe.jacobian_weight:
+            context = self.model.network.encode(x.normalize()[0])
+            penalty = jacobian_penalty(self.model.network.bind(context), solution.value, step)
+            loss = loss + self.recipe.jacobian_weight * penalty.mean()
+        return loss, solution
+
+    def validation_step(self, batch: Any, index: int) -> None:
+        """Accuracy and cross entropy of held-out clouds."""
+        x, labels = batch
+        z, solution = self.model.latent(x)
+        logits = self.model.logits(z)
+        values = {
+            "accuracy": accuracy(logits, labels),
+            "loss": F.cross_entropy(logits, labels, reduction="none"),
+        }
+        self.log_validation(values, solution)
+
+
+class CompletionModule(EquilibriumModule):
+    """``MMD^2(whole, target) + w MMD^2(new, removed)``; measured in the paper's frame."""
+
+    model: Completer
+    metric = "val/mmd2"
+
+    def loss(
+        self, batch: PartialBatch, step: int, rng: np.random.Generator
+    ) -> tuple[Tensor, Solution]:
+        """The loss of a batch, part of its clouds in the frame of what is visible."""
+        own = torch.as_tensor(rng.random(len(batch.labels)) < self.recipe.own_frame)
+        frame = visible_frame(batch.partial, own.to(batch.labels.device))
+        partial, removed, target = (
+            frame.apply(clouds) for clouds in (batch.partial, batch.removed, batch.target)
+        )
+        z, solution = self.model.latent(partial, seed=step)
+        new = self.model.points(z)
+        loss = mmd2(partial.cat(new), target)
+        if self.recipe.free_weight:
+            loss = loss + self.recipe.free_weight * mmd2(new, removed)
+        return loss.mean(), solution
+
+    def validation_step(self, batch: PartialBatch, index: int) -> None:
+        """Squared MMD of the whole and W2 of the new points against the removed ones."""
+        z, solution = self.model.latent(batch.partial)
+        new = self.model.points(z)
+        values = {
+            "mmd2": mmd2(batch.partial.cat(new), batch.target),
+            "w2_free": wasserstein2(new, batch.removed),
+        }
+        self.log_validation(values, solution)
+
+
+def make_module(model: Classifier | Completer, recipe: Recipe) -> EquilibriumModule:
+    """The module of the recipe's task."""
+    kind = CompletionModule if recipe.task == "completion" else ClassificationModule
+    return kind(model, recipe)
+
+
+def visible_frame(partial: PointClouds, own: Tensor) -> Normalization:
+    """Normalisation by the visible part where ``own``, ``(B,)`` bool; the identity elsewhere."""
+    frame = partial.normalize()[1]
+    shift = torch.where(own[:, None], frame.shift, torch.zeros_like(frame.shift))
+    scale = torch.where(own[:, None], frame.scale, torch.ones_like(frame.scale))
+    return Normalization(shift, scale)
+
+
+def _cosine_rate(step: int, total: int, warmup: int) -> float:
+    warm = min(1.0, (step + 1) / max(warmup, 1))
+    return warm * 0.5 * (1.0 + math.cos(math.pi * min(step / total, 1.0)))
+
+
+def _paper_rate(step: int, total: int, warmup: int) -> float:
+    return 1.0 if step < 0.4 * total else 0.1 if step < 0.8 * total else 0.01

@@ -1,0 +1,136 @@
+"""Runs a recipe: fit, keep the best and the last, save the model."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import lightning as L
+from lightning.pytorch.callbacks import Callback, ModelCheckpoint
+from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
+
+from ddeq.models import Classifier, Completer
+from ddeq.training.data import CloudData
+from ddeq.training.modules import EquilibriumModule, make_module
+from ddeq.training.recipes import Recipe
+
+__all__ = ["train"]
+
+
+class ProgressLine(Callback):
+    """A line of figures now and then: loss, residual, spread, solver steps, time left.
+
+    Args:
+        every: Seconds between two lines.
+    """
+
+    def __init__(self, every: float = 10.0) -> None:
+        self.every = every
+        self.begin = self.shown = 0.0
+        self.first = 0
+
+    def on_train_start(self, trainer: L.Trainer, module: L.LightningModule) -> None:
+        """Remembers where and when the run began."""
+        self.begin = self.shown = time.monotonic()
+        self.first = trainer.global_step
+
+    def on_train_batch_end(self, trainer: L.Trainer, *_: Any) -> None:
+        """Prints if it is time."""
+        now = time.monotonic()
+        if now - self.shown < self.every:
+            return
+        self.shown = now
+        total = int(trainer.estimated_stepping_batches)
+        pace = (now - self.begin) / max(trainer.global_step - self.first, 1)
+        values = {name: float(value) for name, value in trainer.callback_metrics.items()}
+        print(
+            f"step {trainer.global_step}/{total}  loss {values['train/loss']:.4f}  "
+            f"residual {values['train/residual']:.1e}  spread {values['train/spread']:.2f}  "
+            f"solver steps {values['train/steps']:.0f}  {pace:.2f} s/step  "
+            f"{pace * (total - trainer.global_step) / 60:.0f} min left",
+            flush=True,
+        )
+
+    def on_validation_epoch_end(self, trainer: L.Trainer, module: L.LightningModule) -> None:
+        """Prints what was measured on the held-out clouds."""
+        values = {k: float(v) for k, v in trainer.callback_metrics.items() if k.startswith("val/")}
+        shown = "  ".join(f"{name[4:]} {value:.4g}" for name, value in values.items())
+        print(f"epoch {trainer.current_epoch + 1}/{trainer.max_epochs}  {shown}", flush=True)
+
+
+def train(
+    recipe: Recipe,
+    out: str | Path,
+    root: str | Path | None = None,
+    *,
+    resume: bool = False,
+    save_every: int = 200,
+    trainer_options: dict[str, Any] | None = None,
+) -> Classifier | Completer:
+    """Trains a model and leaves it in ``out/model``; ``out/checkpoints`` holds best and last.
+
+    Args:
+        recipe: The run.
+        out: Its folder.
+        root: Folder with the data.
+        resume: Go on from the last checkpoint of ``out``, if there is one.
+        save_every: Steps between checkpoints.
+        trainer_options: Passed on to Lightning's ``Trainer``, e.g. devices and nodes.
+
+    Returns:
+        The best model by the held-out clouds, in evaluation mode.
+    """
+    _quiet()
+    out = Path(out)
+    data = CloudData(recipe, root)
+    L.seed_everything(recipe.seed, verbose=False)
+    module = make_module(recipe.make_model(data.train), recipe)
+    best = ModelCheckpoint(
+        out / "checkpoints", "best", monitor=module.metric, mode=module.best_is
+    )
+    last = ModelCheckpoint(
+        out / "checkpoints", "last", every_n_train_steps=save_every, enable_version_counter=False
+    )
+    trainer = L.Trainer(
+        max_epochs=recipe.epochs,
+        logger=[CSVLogger(out, "", ""), TensorBoardLogger(out, "", "tensorboard")],
+        callbacks=[best, last, ProgressLine()],
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        num_sanity_val_steps=0,
+        gradient_clip_val=recipe.clip if recipe.clip != float("inf") else None,
+        **(trainer_options or {}),
+    )
+    checkpoint = out / "checkpoints" / "last.ckpt"
+    trainer.fit(
+        module,
+        datamodule=data,
+        ckpt_path=str(checkpoint) if resume and checkpoint.exists() else None,
+        weights_only=True,
+    )
+    return _finish(module, best.best_model_path, out)
+
+
+def _finish(module: EquilibriumModule, best: str, out: Path) -> Classifier | Completer:
+    """The best weights, saved for use."""
+    import torch
+
+    if best:
+        state = torch.load(best, map_location="cpu", weights_only=True)["state_dict"]
+        module.load_state_dict(state)
+    model = module.model.eval()
+    model.solver = module.recipe.make_solver()
+    model.save_pretrained(out / "model")
+    return model
+
+
+def _quiet() -> None:
+    """Lightning's remarks about workers and devices are not for users of this tool."""
+    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", module="lightning")
+    warnings.filterwarnings("ignore", message=".*does not have many workers.*")
+    os.environ.setdefault("LIGHTNING_DISABLE_TIPS", "1")

@@ -1,0 +1,76 @@
+"""Maps with known equilibria, small networks, and every solver by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ddeq import PointClouds, solvers
+from ddeq.nn import EquilibriumNetwork
+
+SOLVERS = {
+    "flow": solvers.WassersteinFlow(step_size=0.5),
+    "flow-momentum": solvers.WassersteinFlow(step_size=0.2, momentum=0.7),
+    "flow-adaptive": solvers.WassersteinFlow(step_size=1.0, momentum=0.5, adaptive=True),
+    "flow-decay": solvers.WassersteinFlow(step_size=1.0, decay=0.9),
+    "picard": solvers.Picard(),
+    "picard-damped": solvers.Picard(damping=0.6),
+    "anderson": solvers.Anderson(),
+    "anderson-damped": solvers.Anderson(damping=0.7, window=3),
+    "anderson-weiszfeld": solvers.Anderson(weiszfeld=True),
+    "broyden": solvers.Broyden(),
+    "weiszfeld": solvers.Weiszfeld(),
+}
+SMALL = {"features": 8, "bilinear": 4, "head_size": 4}
+
+
+@dataclass(frozen=True)
+class Affine:
+    """``F(z)_i = rate (z_i a + mean(z) b) + shift``: equivariant, and a contraction.
+
+    Its only fixed measure is a Dirac at the solution of ``z = rate z (a + b) + shift``.
+    """
+
+    rate: Tensor  # (B,)
+    shift: Tensor  # (B, p)
+    a: Tensor  # (p, p)
+    b: Tensor  # (p, p)
+
+    @classmethod
+    def random(cls, rates, dim: int, dtype=torch.float64) -> Affine:
+        rate = torch.tensor(rates, dtype=dtype)
+        a, b = (torch.linalg.qr(torch.randn(dim, dim, dtype=dtype))[0] / 2 for _ in range(2))
+        return cls(rate, torch.randn(len(rate), dim, dtype=dtype), a, b)
+
+    def __call__(self, z: PointClouds) -> PointClouds:
+        image = z.points @ self.a + (z.mean() @ self.b)[:, None]
+        return z.with_points(self.rate[:, None, None] * image + self.shift[:, None])
+
+    def select(self, index: Tensor) -> Affine:
+        return Affine(self.rate[index], self.shift[index], self.a, self.b)
+
+    @property
+    def equilibrium(self) -> Tensor:
+        """Where all particles meet, ``(B, p)``."""
+        eye = torch.eye(len(self.a), dtype=self.a.dtype)
+        matrix = eye - self.rate[:, None, None] * (self.a + self.b)
+        return torch.linalg.solve(matrix.transpose(1, 2), self.shift)
+
+
+def small_network(dim: int = 2, dtype=torch.float64, seed: int = 0, **options):
+    """A small equilibrium network in evaluation mode."""
+    torch.manual_seed(seed)
+    network = EquilibriumNetwork(dim, **{**SMALL, "cross_layers": 1, **options})
+    return network.to(dtype).eval().requires_grad_(False)
+
+
+def without_select(f):
+    """The same map as a plain function: finished clouds cannot leave the batch."""
+    return lambda z: f(z)
+
+
+def relative_gap(a: Tensor, b: Tensor) -> float:
+    """Largest difference in units of the largest value."""
+    return float((a - b).abs().max() / b.abs().max().clamp(min=1e-300))
