@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass
 
 import torch
@@ -73,4 +74,39 @@ def without_select(f):
 
 def relative_gap(a: Tensor, b: Tensor) -> float:
     """Largest difference in units of the largest value."""
+    a, b = a.detach(), b.detach()
     return float((a - b).abs().max() / b.abs().max().clamp(min=1e-300))
+
+
+def widened(x: PointClouds, rows: int) -> PointClouds:
+    """The same clouds with more padding."""
+    points = torch.nn.functional.pad(x.points, (0, 0, 0, rows))
+    return PointClouds(points, torch.nn.functional.pad(x.mask, (0, rows)))
+
+
+def shuffled(x: PointClouds, seed: int) -> tuple[PointClouds, list[Tensor]]:
+    """The same clouds with their points in another order, and the orders."""
+    generator = torch.Generator().manual_seed(seed)
+    orders = [torch.randperm(int(n), generator=generator) for n in x.lengths]
+    return PointClouds.from_list([c[o] for c, o in zip(x, orders, strict=True)]), orders
+
+
+class _Token:
+    """Something whose life can be watched."""
+
+
+ALIVE: weakref.WeakSet = weakref.WeakSet()  # tokens of the graph nodes that still exist
+
+
+class Tracked(torch.autograd.Function):
+    """The identity; its graph node holds a token."""
+
+    @staticmethod
+    def forward(ctx, x: Tensor) -> Tensor:
+        ctx.token = _Token()
+        ALIVE.add(ctx.token)
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> Tensor:
+        return gradient

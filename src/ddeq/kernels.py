@@ -13,7 +13,15 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-__all__ = ["Gaussian", "InverseMultiquadric", "Kernel", "Laplace", "Riesz", "distances", "pair_distances"]
+__all__ = [
+    "Gaussian",
+    "InverseMultiquadric",
+    "Kernel",
+    "Laplace",
+    "Riesz",
+    "distances",
+    "pair_distances",
+]
 
 
 def distances(x: Tensor, y: Tensor) -> Tensor:
@@ -68,7 +76,7 @@ class Riesz:
             return -s
         # s^r has no finite slope at 0 for r < 1: coincident points do not push each other
         away = s > 0
-        return torch.where(away, -torch.where(away, s, 1.0) ** self.r, 0.0)
+        return torch.where(away, -(torch.where(away, s, 1.0) ** self.r), 0.0)
 
 
 @dataclass(frozen=True)

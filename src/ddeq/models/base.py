@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ddeq import solvers
 from ddeq.adjoints import Adjoint, PhantomGradient
-from ddeq.clouds import PointClouds
+from ddeq.clouds import PointClouds, length_mask
 from ddeq.models.pretrained import Pretrained
 from ddeq.nn import EquilibriumNetwork
 from ddeq.solution import Solution
@@ -78,7 +78,7 @@ class EquilibriumModel(Pretrained, nn.Module):
         """A model with fresh weights from what :meth:`config` returned."""
         config = dict(config)
         solver = solver_from_json(config.pop("solver"))
-        return cls(**config, solver=solver)  # type: ignore[call-arg]
+        return cls(**config, solver=solver)
 
 
 def gaussian_particles(lengths: Tensor, dim: int, seed: int, like: Tensor) -> PointClouds:
@@ -87,8 +87,6 @@ def gaussian_particles(lengths: Tensor, dim: int, seed: int, like: Tensor) -> Po
     A cloud of ``n`` particles gets the first ``n`` of one stream, so it starts from the same ones
     wherever it stands in a batch and whatever stands beside it.
     """
-    from ddeq.clouds import length_mask
-
     size = int(lengths.max())
     stream = np.random.default_rng(seed).standard_normal((size, dim))
     points = torch.as_tensor(stream).to(like).expand(len(lengths), size, dim)

@@ -61,9 +61,7 @@ class Completer(EquilibriumModel):
         self.ratio = ratio
         self.coupling = Coupling(self.network.features)
 
-    def forward(
-        self, x: PointClouds, seed: int = 0, counts: Tensor | None = None
-    ) -> PointClouds:
+    def forward(self, x: PointClouds, seed: int = 0, counts: Tensor | None = None) -> PointClouds:
         """The new points of clouds that are in the network's frame already, ``(B, N, d)``.
 
         Args:

@@ -37,11 +37,11 @@ class Bilinear(nn.Module):
         return alpha, torch.einsum("ijk,bk->bij", self.beta, x_mean)
 
     @staticmethod
-    def apply(z: Tensor, z_mean: Tensor, alpha: Tensor, beta: Tensor | None) -> Tensor:
+    def with_matrices(z: Tensor, z_mean: Tensor, alpha: Tensor, beta: Tensor | None) -> Tensor:
         """The layer, given its matrices, ``(B, N, h), (B, h) -> (B, N, h)``."""
         out = z @ alpha
         return out if beta is None else out + z_mean[:, None] @ beta
 
     def forward(self, z: Tensor, z_mean: Tensor, x_mean: Tensor) -> Tensor:
         """``(B, N, h), (B, h), (B, h) -> (B, N, h)``."""
-        return self.apply(z, z_mean, *self.matrices(x_mean))
+        return self.with_matrices(z, z_mean, *self.matrices(x_mean))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +20,7 @@ from ddeq.nn.layers import MLP, EncoderLayer, KeysValues
 __all__ = ["Context", "EquilibriumMap", "EquilibriumNetwork", "Fixed"]
 
 
-def _over_tensors(value: object, function: Callable[[Tensor], Tensor]) -> object:
+def _over_tensors(value: Any, function: Callable[[Tensor], Tensor]) -> Any:
     """Applies ``function`` to every tensor in nested tuples and contexts."""
     if isinstance(value, Tensor):
         return function(value)
@@ -70,11 +71,11 @@ class Context:
 
     def select(self, index: Tensor) -> Context:
         """The context of some clouds of the batch."""
-        return _over_tensors(self, lambda tensor: tensor[index])  # type: ignore[return-value]
+        return _over_tensors(self, lambda tensor: tensor[index])
 
     def detach(self) -> Context:
         """The same context, cut from the autograd graph."""
-        return _over_tensors(self, Tensor.detach)  # type: ignore[return-value]
+        return _over_tensors(self, Tensor.detach)
 
 
 class EquilibriumNetwork(nn.Module):
@@ -135,10 +136,11 @@ class EquilibriumNetwork(nn.Module):
         source = self.x_encoder.attention.keys_values(high)
         drop = self._drop(high, self.x_encoder.mlp)
         high = self.x_encoder(high, source, mask, drop)
-        blocks = [block.mlp for block in (self.z_encoder, *self.cross) if block is not None]
+        cross = [cast(EncoderLayer, layer) for layer in self.cross]
+        blocks = [block.mlp for block in (self.z_encoder, *cross) if block is not None]
         return Context(
             bilinear=self.bilinear.matrices(x_mean),
-            sources=tuple(layer.attention.keys_values(high) for layer in self.cross),
+            sources=tuple(layer.attention.keys_values(high) for layer in cross),
             mask=mask,
             fixed=None if fixed is None or self.z_encoder is None else self._fixed(fixed),
             drops=tuple(self._drop(high, mlp) for mlp in blocks),
@@ -148,7 +150,7 @@ class EquilibriumNetwork(nn.Module):
         """``F_theta(Z, X)`` at the moving particles, ``(B, N, p) -> (B, N, p)``."""
         low = self.z_norm(self.z_project(z.points))  # (B, N, h)
         mean = self._mean(low, z, context.fixed)
-        low = self.bilinear_norm(low + Bilinear.apply(low, mean, *context.bilinear))
+        low = self.bilinear_norm(low + Bilinear.with_matrices(low, mean, *context.bilinear))
         h = self.z_lift_norm(self.z_lift(low) + z.points)  # (B, N, p)
         drops = list(context.drops)
         if self.z_encoder is not None:

@@ -41,11 +41,13 @@ class Anderson(Solver):
             raise ValueError(f"window must be at least 2, got {self.window}")
 
     def init(self, z: PointClouds) -> State:
+        """The state before the first step."""
         flat = z.points.flatten(1)
         past = flat.new_zeros(len(flat), self.window, flat.shape[1])
         return {"z": past, "t": past.clone()}
 
     def step(self, f: Map, z: PointClouds, state: State, k: int) -> Step:
+        """One mixed step."""
         image = f(z)
         if self.weiszfeld:
             residual, target = weiszfeld_step(z, image)

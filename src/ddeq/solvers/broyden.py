@@ -33,6 +33,7 @@ class Broyden(Solver):
             raise ValueError(f"window must be at least 1, got {self.window}")
 
     def init(self, z: PointClouds) -> State:
+        """The state before the first step."""
         flat = z.points.flatten(1)
         low_rank = flat.new_zeros(len(flat), min(self.window, self.max_steps), flat.shape[1])
         return {
@@ -43,6 +44,7 @@ class Broyden(Solver):
         }
 
     def step(self, f: Map, z: PointClouds, state: State, k: int) -> Step:
+        """One quasi-Newton step."""
         image = f(z)
         here = z.points.flatten(1)
         g = (image.points - z.points).flatten(1)

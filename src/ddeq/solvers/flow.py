@@ -41,6 +41,7 @@ class WassersteinFlow(Solver):
             raise ValueError(f"momentum must be in [0, 1), got {self.momentum}")
 
     def init(self, z: PointClouds) -> State:
+        """The state before the first step."""
         size = z.points.new_ones(len(z))
         return {
             "velocity": torch.zeros_like(z.points),
@@ -49,6 +50,7 @@ class WassersteinFlow(Solver):
         }
 
     def step(self, f: Map, z: PointClouds, state: State, k: int) -> Step:
+        """One step of descent."""
         with torch.inference_mode(False), torch.enable_grad():
             points = z.points.clone().requires_grad_()
             here = PointClouds(points, z.mask.clone())

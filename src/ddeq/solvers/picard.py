@@ -29,6 +29,7 @@ class Picard(Solver):
             raise ValueError(f"damping must be in (0, 1], got {self.damping}")
 
     def step(self, f: Map, z: PointClouds, state: State, k: int) -> Step:
+        """One damped application of ``F``."""
         image = f(z)
         points = z.points + self.damping * (image.points - z.points)
         return Step(image, self.residual(z, image), points, state)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -24,9 +24,7 @@ class Restriction:
         start: The free particles of ``z``, packed to the front, ``(B, <= N, p)``.
     """
 
-    def __init__(
-        self, f: Callable[[PointClouds], PointClouds], z: PointClouds, free: Tensor
-    ) -> None:
+    def __init__(self, f: Any, z: PointClouds, free: Tensor) -> None:
         if free.dtype != torch.bool or free.shape != z.mask.shape:
             raise ValueError(f"free must be bool of shape {tuple(z.mask.shape)}")
         free = free & z.mask
@@ -40,6 +38,7 @@ class Restriction:
             self.select = self._select
 
     def __call__(self, z: PointClouds) -> PointClouds:
+        """``g(z)``."""
         return self._gather(self.f(self._scatter(z)).points, z.mask)
 
     def _select(self, index: Tensor) -> Restriction:

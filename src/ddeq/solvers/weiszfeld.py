@@ -36,13 +36,14 @@ class Weiszfeld(Solver):
             raise ValueError("Weiszfeld steps are made for the Riesz kernel with r = 1")
 
     def step(self, f: Map, z: PointClouds, state: State, k: int) -> Step:
+        """One step towards ``F(z)`` as a measure."""
         image = f(z)
         residual, points = weiszfeld_step(z, image)
         return Step(image, residual, points, state)
 
 
 def weiszfeld_step(z: PointClouds, y: PointClouds) -> tuple[Tensor, Tensor]:
-    """``MMD^2(z, y)``, ``(B,)``, and the next particles ``(B, N, p)``, from one set of distances."""
+    """``MMD^2(z, y)``, ``(B,)``, and the next particles ``(B, N, p)``, from the same distances."""
     w, v = z.weights, y.weights
     zz, zy, yy = pair_distances(z.points, y.points)
     residual = (

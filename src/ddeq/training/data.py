@@ -20,6 +20,7 @@ from ddeq.data import (
     collate_partial,
     jitter,
 )
+from ddeq.data.augmentations import Augmentation
 from ddeq.data.registry import load
 from ddeq.training.recipes import Recipe
 
@@ -27,12 +28,16 @@ __all__ = ["CloudData"]
 
 
 class ResumableBuckets(LengthBuckets):
-    """Length buckets that can begin in the middle of an epoch."""
+    """Length buckets that can begin in the middle of an epoch.
+
+    A generator: epoch and start are read when the first batch is asked for, since Lightning makes
+    the iterator before it knows where an interrupted run stands.
+    """
 
     start = 0
 
     def __iter__(self) -> Iterator[list[int]]:
-        return islice(super().__iter__(), self.start, None)
+        yield from islice(super().__iter__(), self.start, None)
 
 
 class CloudData(L.LightningDataModule):
@@ -85,7 +90,7 @@ class CloudData(L.LightningDataModule):
             loader.dataset.set_epoch(epoch)
 
     def _augmented(self, data: CloudDataset) -> AugmentedDataset:
-        changes = [affine, jitter] if data.dim == 2 else [jitter]
+        changes: list[Augmentation] = [affine, jitter] if data.dim == 2 else [jitter]
         return AugmentedDataset(data, changes, self.recipe.seed)
 
     def _loader(

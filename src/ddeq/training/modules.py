@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import lightning as L
 import numpy as np
@@ -31,7 +31,8 @@ class EquilibriumModule(L.LightningModule):
     """
 
     model: Classifier | Completer
-    best_is = "min"
+    metric: ClassVar[str]
+    best_is: ClassVar[str] = "min"
 
     def __init__(self, model: Classifier | Completer, recipe: Recipe) -> None:
         super().__init__()
@@ -43,11 +44,16 @@ class EquilibriumModule(L.LightningModule):
             return batch.to(device)
         return tuple(item.to(device) for item in batch)
 
+    def on_train_start(self) -> None:
+        """Begins where the run stands: after a restart, in the middle of an epoch."""
+        self.on_train_epoch_start()  # Lightning leaves it out for an epoch that was begun before
+
     def on_train_epoch_start(self) -> None:
-        """Begins where the run stands, in the middle of an epoch after a restart."""
-        loader = self.trainer.train_dataloader
+        """Sets the order and the corruptions of the epoch, and how much of it is done."""
         done = self.global_step - self.current_epoch * int(self.trainer.num_training_batches)
-        self.trainer.datamodule.set_position(loader, self.current_epoch, max(done, 0))
+        loader = self.trainer.train_dataloader
+        data = self.trainer.datamodule  # type: ignore[attr-defined]
+        data.set_position(loader, self.current_epoch, done)
 
     def training_step(self, batch: Any, index: int) -> Tensor:
         """One step, with its own number of solver evaluations."""
@@ -108,7 +114,8 @@ class ClassificationModule(EquilibriumModule):
     """Cross entropy at the equilibrium; measured by accuracy."""
 
     model: Classifier
-    metric, best_is = "val/accuracy", "max"
+    metric = "val/accuracy"
+    best_is = "max"
 
     def loss(self, batch: Any, step: int, rng: np.random.Generator) -> tuple[Tensor, Solution]:
         """Cross entropy of a batch ``(clouds, labels)``."""

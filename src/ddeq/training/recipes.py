@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from ddeq import solvers
 from ddeq.adjoints import PhantomGradient
@@ -78,7 +78,7 @@ class Recipe:
     solver_tol: float = 1e-3
     step_size: float = 5.0
     momentum: float = 0.0
-    train_steps: tuple[int, int] = (2, 12)
+    train_steps: tuple[int, int] = (4, 12)
     phantom_steps: int = 1
     phantom_damping: float = 1.0
     seed: int = 0
@@ -90,8 +90,12 @@ class Recipe:
             return solvers.WassersteinFlow(
                 steps, self.solver_tol, step_size=self.step_size, momentum=self.momentum
             )
-        kinds = {kind.__name__: kind for kind in (solvers.Weiszfeld, solvers.Picard)}
-        kinds |= {kind.__name__: kind for kind in (solvers.Anderson, solvers.Broyden)}
+        kinds: dict[str, type[Solver]] = {
+            "Weiszfeld": solvers.Weiszfeld,
+            "Picard": solvers.Picard,
+            "Anderson": solvers.Anderson,
+            "Broyden": solvers.Broyden,
+        }
         if self.solver not in kinds:
             names = ", ".join(sorted([*kinds, "WassersteinFlow"]))
             raise ValueError(f"unknown solver {self.solver!r}: one of {names}")
@@ -100,7 +104,7 @@ class Recipe:
     def make_model(self, data: CloudDataset) -> Classifier | Completer:
         """A fresh model that fits the data."""
         adjoint = PhantomGradient(self.phantom_steps, self.phantom_damping)
-        network = {
+        network: dict[str, Any] = {
             "head_size": self.head_size,
             "pushforward": self.pushforward,
             "dropout": self.dropout,
@@ -136,8 +140,10 @@ _PAPER = Recipe(
 )
 
 RECIPES: dict[str, Recipe] = {
-    "mnist-classification": Recipe("classification", "mnist-pc", epochs=8),
-    "mnist-completion": Recipe("completion", "mnist-pc", epochs=6, cross_layers=2, augment=False),
+    "mnist-classification": Recipe("classification", "mnist-pc", epochs=6, train_steps=(2, 8)),
+    "mnist-completion": Recipe(
+        "completion", "mnist-pc", epochs=4, cross_layers=2, augment=False, own_frame=0.3
+    ),
     "modelnet40-classification": Recipe(
         "classification", "modelnet40", epochs=60, cross_layers=2, dropout=0.1, weight_decay=1e-2
     ),

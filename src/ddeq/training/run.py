@@ -89,9 +89,7 @@ def train(
     data = CloudData(recipe, root)
     L.seed_everything(recipe.seed, verbose=False)
     module = make_module(recipe.make_model(data.train), recipe)
-    best = ModelCheckpoint(
-        out / "checkpoints", "best", monitor=module.metric, mode=module.best_is
-    )
+    best = ModelCheckpoint(out / "checkpoints", "best", monitor=module.metric, mode=module.best_is)
     last = ModelCheckpoint(
         out / "checkpoints", "last", every_n_train_steps=save_every, enable_version_counter=False
     )

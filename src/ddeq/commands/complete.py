@@ -1,0 +1,111 @@
+"""``ddeq complete``: adds the points that a partial cloud lacks."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+__all__ = ["add_parser", "run"]
+
+
+def add_parser(subparsers: argparse._SubParsersAction) -> None:
+    """Adds the command's options."""
+    parser = subparsers.add_parser(
+        "complete",
+        help="add the points a partial cloud lacks",
+        description=(
+            "Completes partial clouds. Every point of a file is in the result unchanged, in its "
+            "own units and order; the new points come after, marked where the format can."
+        ),
+        epilog="Example: ddeq complete scan.ply -o full.ply --show full.png",
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE", help="cloud files, or a folder of them")
+    parser.add_argument("-o", "--out", required=True, help="file to write; a folder for several")
+    parser.add_argument("--points", type=int, help="how many new points (default: 27.5 %%)")
+    parser.add_argument("--weights", help="name or folder (default: by the cloud's dimension)")
+    parser.add_argument("--show", help="also write a picture (PNG; one file only)")
+    parser.add_argument("--trajectory", help="also write an HTML animation (one file only)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--force", action="store_true", help="overwrite existing files")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the command; one bad file is named and the others are done."""
+    from ddeq.commands.clouds import each_file, expand
+    from ddeq.data.files import CloudFileError
+
+    files = expand(args.files)
+    several = len(files) > 1 or Path(args.files[0]).is_dir()
+    _check_options(args, several)
+    done = failed = 0
+    for path, cloud, error in each_file(args.files):
+        try:
+            if cloud is None:
+                raise CloudFileError(error)
+            target = Path(args.out) / path.name if several else Path(args.out)
+            print(_complete_one(cloud, target, args))
+            done += 1
+        except ValueError as problem:
+            failed += 1
+            print(f"ddeq: {' '.join(str(problem).split())}", file=sys.stderr)
+    return (1 if done else 2) if failed else 0
+
+
+def _check_options(args: argparse.Namespace, several: bool) -> None:
+    if args.points is not None and args.points < 1:
+        raise ValueError(f"--points must be at least 1, got {args.points}")
+    if several and (args.show or args.trajectory):
+        raise ValueError("--show and --trajectory take one file at a time")
+    if several:
+        Path(args.out).mkdir(parents=True, exist_ok=True)
+    for extra in (args.show, args.trajectory):
+        if extra and Path(extra).exists() and not args.force:
+            raise ValueError(f"{extra} exists: add --force to overwrite it")
+
+
+def _complete_one(cloud: Any, target: Path, args: argparse.Namespace) -> str:
+    """Completes one cloud, writes what was asked for, and says so in a line."""
+    import torch
+
+    from ddeq.commands.weights import completer_for
+    from ddeq.data.files import write_cloud
+
+    original = cloud.file.points
+    model = completer_for(cloud.dim, args.weights)
+    x, way = cloud.for_network().normalize()
+    count = args.points or max(1, round(model.ratio * len(original)))
+    with torch.no_grad():
+        counts = torch.tensor([count])
+        z, solution = model.latent(x, args.seed, counts, save_every=1 if args.trajectory else None)
+        new = cloud.from_network(way.invert(model.points(z)).points[0])
+    write_cloud(target, np.concatenate([original, new]), new_from=len(original), force=args.force)
+    if args.show:
+        _show(args.show, original, new)
+    if args.trajectory:
+        frames = [
+            cloud.from_network(way.invert(model.points(step)).points[0])
+            for step in (*solution.trajectory, z)
+        ]
+        _animate(args.trajectory, frames, original, solution, cloud.file.path.name)
+    return f"{cloud.file.path} -> {target}: {len(original)} points kept, {len(new)} added"
+
+
+def _show(path: str, original: np.ndarray, new: np.ndarray) -> None:
+    from ddeq import plots
+
+    figure = plots.completion_picture(original, new)
+    plots.save(figure, path)
+
+
+def _animate(
+    path: str, frames: list[np.ndarray], fixed: np.ndarray, solution: Any, name: str
+) -> None:
+    from ddeq.animation import write_animation
+
+    residuals = solution.residuals[:, 0].tolist()
+    write_animation(path, frames, fixed=fixed, residuals=residuals, title=f"Completing {name}")
