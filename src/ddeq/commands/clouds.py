@@ -45,7 +45,7 @@ class UserCloud:
 
     def from_network(self, points: torch.Tensor) -> np.ndarray:
         """Points of the network's frame in the file's units and precision, ``(N, d)``."""
-        own = points.double().numpy() * self.scale() + self.shift()
+        own = points.detach().double().numpy() * self.scale() + self.shift()
         return own.astype(self.file.points.dtype)
 
     def thinned(self) -> np.ndarray:
