@@ -30,6 +30,21 @@ def test_numpy_and_integers_become_floating_tensors():
     assert PointClouds.from_list([np.zeros((1, 2))]).points.dtype == torch.float64
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("layout", ["reversed", "transposed", "big-endian", "read-only"])
+def test_numpy_arrays_of_any_layout(layout):
+    array = np.random.default_rng(0).standard_normal((5, 2))
+    view = {
+        "reversed": array[::-1],
+        "transposed": np.asfortranarray(array),
+        "big-endian": array.astype(">f8"),
+        "read-only": array.copy(),
+    }[layout]
+    view.flags.writeable = layout != "read-only"
+    (cloud,) = PointClouds.from_list([view])
+    assert np.array_equal(cloud.numpy(), view)
+
+
 def test_a_point_at_the_origin_is_a_point():
     x = PointClouds.from_list([torch.zeros(2, 2), torch.ones(5, 2)])
     assert x.lengths.tolist() == [2, 5]
@@ -180,6 +195,9 @@ GOOD = torch.zeros(3, 2)
         ([GOOD, torch.zeros(1, 3, 2)], "cloud 1 .*shape"),
         ([torch.zeros(3, 0)], "cloud 0 .*shape"),
         ([GOOD, GOOD.double()], "cloud 1 is torch.float64"),
+        ([GOOD, [[0.0, 1.0], [2.0]]], "cloud 1"),
+        ([GOOD, "cloud"], "cloud 1"),
+        ([GOOD, None], "cloud 1"),
     ],
 )
 def test_bad_clouds_are_named_in_one_line(clouds, words):

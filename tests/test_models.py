@@ -179,6 +179,19 @@ def test_a_seed_names_the_result(kind):
     assert relative_gap(output(made, x, seed=4)[0], first[0]) > 1e-6
 
 
+@both_models
+def test_a_seed_names_the_result_of_a_fresh_model_too(kind):
+    """As it comes from its constructor, with the default dropout, nobody having called ``eval``."""
+    options = {**SMALL, "solver": SHORT}
+    made = Classifier(2, 3, **options) if kind == "classifier" else Completer(2, **options)
+    x = clouds(9, 4)
+    run = made if kind == "classifier" else made.complete
+    first, second = (run(x, seed=1) for _ in range(2))
+    if kind == "completer":
+        first, second = first.points, second.points
+    assert torch.equal(first, second)
+
+
 def test_particles_depend_on_the_seed_alone():
     like = torch.zeros(1)
     batch = gaussian_particles(torch.tensor([3, 7, 5]), 4, seed=1, like=like)

@@ -1,6 +1,6 @@
 """Point-cloud data: MNIST-pc, ModelNet40-s, embedded sets, corruptions and batches."""
 
-from ddeq.data.augmentations import affine, jitter, rotate_z
+from ddeq.data.augmentations import affine, jitter, rotate_z, thin
 from ddeq.data.batching import (
     AugmentedDataset,
     LengthBuckets,
@@ -36,5 +36,6 @@ __all__ = [
     "normalize_points",
     "rotate_z",
     "shape",
+    "thin",
     "voxel_downsample",
 ]

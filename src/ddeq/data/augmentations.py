@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-__all__ = ["Augmentation", "affine", "jitter", "rotate_z"]
+__all__ = ["Augmentation", "affine", "jitter", "rotate_z", "thin"]
 
 Augmentation = Callable[[Tensor, np.random.Generator], Tensor]
 
@@ -53,6 +53,13 @@ def affine(
 def jitter(cloud: Tensor, rng: np.random.Generator, std: float = 0.02) -> Tensor:
     """Moves every point by ``N(0, std^2)`` in each coordinate."""
     return cloud + torch.from_numpy(std * rng.standard_normal(tuple(cloud.shape))).to(cloud)
+
+
+def thin(cloud: Tensor, rng: np.random.Generator, most: int = 128) -> Tensor:
+    """A random subset of at most ``most`` points, in their order."""
+    if len(cloud) <= most:
+        return cloud
+    return cloud[torch.from_numpy(np.sort(rng.choice(len(cloud), most, replace=False)))]
 
 
 def _cos_sin(angle: float) -> tuple[float, float]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
 import lightning as L
+import numpy as np
 from torch.utils.data import DataLoader
 
 from ddeq.data import (
@@ -19,6 +21,7 @@ from ddeq.data import (
     collate,
     collate_partial,
     jitter,
+    thin,
 )
 from ddeq.data.augmentations import Augmentation
 from ddeq.data.registry import load
@@ -57,15 +60,16 @@ class CloudData(L.LightningDataModule):
 
     def train_dataloader(self) -> DataLoader:
         """Shuffled, augmented, bucketed by length; whole batches only."""
+        data = self._changed(self.train)
         sampler = ResumableBuckets(
-            self.train.lengths,
+            np.minimum(self.train.lengths, self._most()),
             min(self.recipe.batch_size, len(self.train)),
             self.recipe.seed,
             drop_last=True,
+            window=10,  # of similar length also means of similar class: keep batches mixed
             rank=self.trainer.global_rank if self.trainer else 0,
             replicas=self.trainer.world_size if self.trainer else 1,
         )
-        data = self._augmented(self.train) if self.recipe.augment else self.train
         return self._loader(data, sampler, noise=self.recipe.noise)
 
     def val_dataloader(self) -> DataLoader:
@@ -89,9 +93,18 @@ class CloudData(L.LightningDataModule):
         if isinstance(loader.dataset, (AugmentedDataset, PartialDataset)):
             loader.dataset.set_epoch(epoch)
 
-    def _augmented(self, data: CloudDataset) -> AugmentedDataset:
-        changes: list[Augmentation] = [affine, jitter] if data.dim == 2 else [jitter]
-        return AugmentedDataset(data, changes, self.recipe.seed)
+    def _most(self) -> int:
+        """Points of a training cloud at most."""
+        return self.recipe.max_points if self.recipe.task == "classification" else 10**9
+
+    def _changed(self, data: CloudDataset) -> CloudDataset | AugmentedDataset:
+        """The training clouds with the recipe's random changes."""
+        changes: list[Augmentation] = []
+        if self.recipe.augment:
+            changes = [affine, jitter] if data.dim == 2 else [jitter]
+        if data.lengths.max() > self._most():
+            changes = [partial(thin, most=self._most()), *changes]
+        return AugmentedDataset(data, changes, self.recipe.seed) if changes else data
 
     def _loader(
         self, data: CloudDataset | AugmentedDataset, sampler: LengthBuckets, noise: float
@@ -99,5 +112,5 @@ class CloudData(L.LightningDataModule):
         if self.recipe.task == "classification":
             return DataLoader(data, batch_sampler=sampler, collate_fn=collate)
         radius = PARTIAL_RADIUS[self.train.dim]
-        partial = PartialDataset(data, radius, noise, self.recipe.seed)
-        return DataLoader(partial, batch_sampler=sampler, collate_fn=collate_partial)
+        tasks = PartialDataset(data, radius, noise, self.recipe.seed)
+        return DataLoader(tasks, batch_sampler=sampler, collate_fn=collate_partial)

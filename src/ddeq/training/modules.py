@@ -11,7 +11,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ddeq.adjoints import jacobian_penalty
 from ddeq.clouds import Normalization, PointClouds
 from ddeq.data import PartialBatch
 from ddeq.divergences import mmd2
@@ -122,10 +121,6 @@ class ClassificationModule(EquilibriumModule):
         x, labels = batch
         z, solution = self.model.latent(x, seed=step)
         loss = F.cross_entropy(self.model.logits(z), labels)
-        if self.recipe.jacobian_weight:
-            context = self.model.network.encode(x.normalize()[0])
-            penalty = jacobian_penalty(self.model.network.bind(context), solution.value, step)
-            loss = loss + self.recipe.jacobian_weight * penalty.mean()
         return loss, solution
 
     def validation_step(self, batch: Any, index: int) -> None:
@@ -141,7 +136,11 @@ class ClassificationModule(EquilibriumModule):
 
 
 class CompletionModule(EquilibriumModule):
-    """``MMD^2(whole, target) + w MMD^2(new, removed)``; measured in the paper's frame."""
+    """The paper's loss and two terms of ours; measured in the paper's frame.
+
+    ``MMD^2(whole, target) + w_free MMD^2(new, removed) + w_res MMD^2(z, F(z))``, the last with
+    ``z`` held still.
+    """
 
     model: Completer
     metric = "val/mmd2"
@@ -160,6 +159,8 @@ class CompletionModule(EquilibriumModule):
         loss = mmd2(partial.cat(new), target)
         if self.recipe.free_weight:
             loss = loss + self.recipe.free_weight * mmd2(new, removed)
+        if self.recipe.residual_weight:
+            loss = loss + self.recipe.residual_weight * mmd2(solution.value, z)
         return loss.mean(), solution
 
     def validation_step(self, batch: PartialBatch, index: int) -> None:
