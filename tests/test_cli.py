@@ -74,9 +74,10 @@ def test_complete_is_the_same_for_the_same_seed(scan: Path, completer: str, tmp_
     results = []
     for name, seed in (("a", "1"), ("b", "1"), ("c", "2")):
         out = tmp_path / f"{name}.npy"
-        assert main(
-            ["complete", str(scan), "-o", str(out), "--weights", completer, "--seed", seed]
-        ) == 0
+        assert (
+            main(["complete", str(scan), "-o", str(out), "--weights", completer, "--seed", seed])
+            == 0
+        )
         results.append(np.load(out))
     assert (results[0] == results[1]).all()
     assert (results[0] != results[2]).any()

@@ -40,7 +40,7 @@ class Solution:
 
     @property
     def relative_residual(self) -> Tensor:
-        """``MMD^2(z, F(z)) / MMD^2(z_0, F(z_0))``, 0 for a start that is a fixed point, ``(B,)``."""
+        """``MMD^2(z, F(z)) / MMD^2(z_0, F(z_0))``, 0 if ``z_0`` is a fixed point, ``(B,)``."""
         ratio = self.residual / self.initial_residual
         return ratio.masked_fill(self.initial_residual == 0, 0.0)
 

@@ -24,7 +24,7 @@ def shipped(kind: str) -> list[str]:
 
 
 class Pretrained:
-    """``save_pretrained`` and ``from_pretrained`` for models with ``config`` and ``from_config``."""
+    """Saving and loading for models that have ``config`` and ``from_config``."""
 
     kind: ClassVar[str]
 

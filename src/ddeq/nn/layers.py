@@ -25,7 +25,7 @@ class MLP(nn.Module):
         self.outer = nn.Linear(hidden, outputs)
 
     def forward(self, x: Tensor, drop: Tensor | None = None) -> Tensor:
-        """``(B, N, inputs) -> (B, N, outputs)``; ``drop`` scales hidden features, ``(B, 1, hidden)``."""
+        """``(B, N, inputs) -> (B, N, outputs)``; ``drop``: ``(B, 1, hidden)``."""
         hidden = F.relu(self.inner(x))
         return self.outer(hidden if drop is None else hidden * drop)
 

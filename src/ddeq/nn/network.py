@@ -1,7 +1,7 @@
 """The equilibrium network ``F_theta(Z, X)`` of Figure 2, in two parts.
 
-``encode(x)`` computes everything that does not depend on ``Z``, once per solve; ``step(z, context)``
-is ``F_theta(., X)``, the map whose fixed point is sought. The split is exact.
+``encode(x)`` computes everything that does not depend on ``Z``, once per solve;
+``step(z, context)`` is ``F_theta(., X)``, the map whose fixed point is sought. The split is exact.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
@@ -59,7 +59,7 @@ class Solver(ABC):
 
     max_steps: int = 200
     tol: float = 1e-4
-    kernel: Kernel = Riesz()
+    kernel: Kernel = field(default_factory=Riesz)
 
     def __post_init__(self) -> None:
         if self.max_steps < 1:

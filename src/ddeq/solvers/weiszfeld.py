@@ -27,7 +27,7 @@ class Weiszfeld(Solver):
     distance; the repulsion ``-|z_i - z_j|`` is concave and lies under its tangent. The step
     minimises the sum of the two upper bounds, so ``MMD^2(z, y)`` falls for every fixed ``y``: no
     step size to choose. One evaluation of ``F``, no derivative. For one particle it is Picard; for
-    many, particles are not tied to their labels, so the measure is matched and does not collapse.
+    many, particles are not tied to their labels and repel each other, as the measure asks.
     """
 
     def __post_init__(self) -> None:

@@ -147,7 +147,9 @@ _PAPER = Recipe(
 )
 
 RECIPES: dict[str, Recipe] = {
-    "mnist-classification": Recipe("classification", "mnist-pc", epochs=6, train_steps=(4, 8)),
+    "mnist-classification": Recipe(
+        "classification", "mnist-pc", epochs=4, head_size=4, train_steps=(4, 8)
+    ),
     "mnist-completion": Recipe(
         "completion", "mnist-pc", epochs=3, cross_layers=2, augment=False, own_frame=0.3
     ),
