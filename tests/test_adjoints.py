@@ -290,7 +290,7 @@ def test_bad_options_are_refused(kind, options):
 # --- the linear solver -----------------------------------------------------------------------
 
 
-@given(seeds, st.integers(1, 8), st.sampled_from([0.3, 1.0, 3.0]))
+@given(seeds, st.integers(1, 8), st.sampled_from([0.3, 0.9, 3.0]))
 def test_gmres_solves_what_a_direct_solver_does(seed, size, norm):
     """``(I - J) x = r`` with ``J`` a contraction or far from one."""
     torch.manual_seed(seed)
@@ -302,8 +302,8 @@ def test_gmres_solves_what_a_direct_solver_does(seed, size, norm):
     right = torch.randn(3, size, dtype=torch.float64)
     found = gmres(lambda x: (a @ x[..., None])[..., 0], right, max_steps=size + 2, tol=1e-14)
     residual = (a @ found[..., None])[..., 0] - right
-    assert residual.norm(dim=1).max() < 1e-9 * right.norm(dim=1).max()
     well_posed = torch.linalg.cond(a) < 1e6
+    assert (residual.norm(dim=1) <= 1e-9 * right.norm(dim=1))[well_posed].all()
     expected = torch.linalg.solve(a, right)
     assert torch.allclose(found[well_posed], expected[well_posed], rtol=1e-6, atol=1e-6)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from geomloss import SamplesLoss
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import any_dim, batch_pairs, clouds, known_pairs, make_cloud, seeds
 from test_kernels import KERNELS
@@ -214,6 +214,7 @@ def transports(dim):
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("name", transports(1))
+@settings(max_examples=6)
 @given(
     clouds_=st.lists(
         clouds(2, kinds=("normal", "single", "origin", "collinear")), min_size=2, max_size=3

@@ -402,3 +402,15 @@ def test_double_clouds_can_be_given_to_a_single_precision_model():
     assert model("classifier")(x).isfinite().all()
     full = model("completer").complete(x).to_list()[0]
     assert np.array_equal(full[:9].numpy(), cloud)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_one_cloud_as_an_array(dtype):
+    made = model("completer")
+    cloud = (np.random.default_rng(0).normal(size=(20, 2)) * 10 + 1e4).astype(dtype)
+    full = made.complete(cloud)
+    assert isinstance(full, np.ndarray)
+    assert full.dtype == dtype
+    assert full.shape == (28, 2)
+    assert full[:20].tobytes() == cloud.tobytes()
+    assert np.array_equal(made.complete(torch.from_numpy(cloud)).numpy(), full)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -15,6 +16,8 @@ from ddeq.solution import Solution
 from ddeq.solvers import Solver
 
 __all__ = ["Completer"]
+
+Clouds = TypeVar("Clouds", PointClouds, Tensor, np.ndarray)
 
 
 class Completer(EquilibriumModel):
@@ -96,24 +99,27 @@ class Completer(EquilibriumModel):
     @torch.no_grad()
     def complete(
         self,
-        x: PointClouds,
+        x: Clouds,
         seed: int = 0,
         counts: Tensor | None = None,
         normalize: bool = True,
-    ) -> PointClouds:
+    ) -> Clouds:
         """Completes clouds in any units: the input bit for bit, then the new points.
 
         Args:
-            x: Partial clouds, ``(B, N, d)``.
+            x: Partial clouds, or one cloud ``(N, d)`` as a tensor or an array; the result is of
+                the same type and precision.
             seed: Of the free particles.
             counts: How many new points a cloud, ``(B,)``; ``ratio * |x|`` by default.
             normalize: Bring each cloud to zero mean and unit variance for the network, and its new
                 points back. Turn it off for clouds that are in the frame of their known whole.
         """
-        if not normalize:
-            return x.cat(self(x, seed, counts))
-        y, way = x.normalize()
-        return x.cat(way.invert(self(y, seed, counts)))
+        if not isinstance(x, PointClouds):
+            one = self.complete(PointClouds.from_list([x]), seed, counts, normalize).points[0]
+            return one if isinstance(x, Tensor) else one.cpu().numpy()
+        y, way = x.normalize() if normalize else (x, None)
+        new = self(y.to(self.coupling.phi.inner.weight), seed, counts).to(x.points)
+        return x.cat(new if way is None else way.invert(new))
 
     def config(self) -> dict[str, Any]:
         return {**super().config(), "ratio": self.ratio}
