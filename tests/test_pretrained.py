@@ -11,7 +11,8 @@ from maps import SMALL, SOLVERS
 from safetensors.torch import load_file, save_file
 
 from ddeq import Classifier, Completer, PhantomGradient, PointClouds, kernels
-from ddeq.models.base import solver_from_json, solver_to_json
+from ddeq.models.base import SOLVERS as KNOWN
+from ddeq.models.base import from_json, to_json
 from ddeq.models.pretrained import shipped
 from ddeq.solvers import Picard, WassersteinFlow, Weiszfeld
 
@@ -123,8 +124,8 @@ def test_a_second_save_replaces_the_first(kind, tmp_path):
 @pytest.mark.parametrize("name", SOLVERS)
 def test_solvers_as_json(name):
     solver = replace(SOLVERS[name], max_steps=7, tol=0.01)
-    text = json.dumps(solver_to_json(solver))
-    assert solver_from_json(json.loads(text)) == solver
+    text = json.dumps(to_json(solver))
+    assert from_json(json.loads(text), KNOWN) == solver
 
 
 # --- errors ----------------------------------------------------------------------------------

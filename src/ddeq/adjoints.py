@@ -76,13 +76,20 @@ class ImplicitGradient(Adjoint):
     max_steps: int = 50
     tol: float = 1e-6
 
+    def __post_init__(self) -> None:
+        if self.max_steps < 1:
+            raise ValueError(f"max_steps must be at least 1, got {self.max_steps}")
+        if not self.tol >= 0:
+            raise ValueError(f"tol must not be negative, got {self.tol}")
+
     def __call__(self, f: Map, solution: Solution) -> PointClouds:
         if not torch.is_grad_enabled():
             return solution.image
         z = solution.value.detach()
         image = f(z)
         if image.points.requires_grad:
-            image.points.register_hook(lambda gradient: self._solve(f, z, image, gradient))
+            found = image.detach()  # the hook must not hold the graph that it hangs on
+            image.points.register_hook(lambda gradient: self._solve(f, z, found, gradient))
         return image
 
     def _solve(self, f: Map, z: PointClouds, image: PointClouds, gradient: Tensor) -> Tensor:

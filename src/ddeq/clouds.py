@@ -137,12 +137,17 @@ class PointClouds:
 
     def mean(self) -> Tensor:
         """Mean of each cloud, ``(B, d)``."""
-        return torch.einsum("bn,bnd->bd", self.weights, self.points)
+        mean = torch.einsum("bn,bnd->bd", self.weights, self.points)
+        # a second pass removes the rounding of the first, which an offset makes large
+        return mean + torch.einsum("bn,bnd->bd", self.weights, self.points - mean[:, None])
 
     def std(self) -> Tensor:
         """Standard deviation of each coordinate of each cloud, ``(B, d)``."""
-        centred = self.points - self.mean()[:, None]
-        return torch.einsum("bn,bnd->bd", self.weights, centred.square()).sqrt()
+        centred = (self.points - self.mean()[:, None]) * self.mask[..., None]
+        size = centred.detach().abs().amax(1).clamp(min=torch.finfo(centred.dtype).tiny)
+        variance = torch.einsum("bn,bnd->bd", self.weights, (centred / size[:, None]).square())
+        flat = variance == 0  # no NaN from the slope of the root at 0
+        return size * torch.where(flat, 0.0, torch.where(flat, 1.0, variance).sqrt())
 
     def normalize(self) -> tuple[PointClouds, Normalization]:
         """Each cloud with zero mean and unit variance per coordinate, and the way back.
@@ -193,7 +198,13 @@ def length_mask(lengths: Tensor, size: int) -> Tensor:
 
 def _checked(cloud: Tensor | np.ndarray, index: int) -> Tensor:
     """One cloud as a floating tensor ``(N, d)``, or an error that names it."""
-    tensor = torch.as_tensor(cloud)
+    try:
+        if isinstance(cloud, np.ndarray):  # a copy: any strides, byte order and protection
+            cloud = np.array(cloud, dtype=cloud.dtype.newbyteorder("="), order="C")
+        tensor = torch.as_tensor(cloud)
+    except (TypeError, ValueError, RuntimeError) as error:
+        reason = " ".join(str(error).split())
+        raise ValueError(f"cloud {index} is not an array of numbers: {reason}") from error
     if tensor.dim() != 2 or tensor.shape[1] == 0:
         raise ValueError(f"cloud {index} must have shape (N, d), got {tuple(tensor.shape)}")
     if tensor.shape[0] == 0:

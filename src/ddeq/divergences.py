@@ -112,9 +112,9 @@ def wasserstein_gradient(functional: Callable[[PointClouds], Tensor], z: PointCl
     Returns:
         ``(B, N, p)``, zero at padding.
     """
-    with torch.enable_grad():
-        points = z.points.detach().requires_grad_()
-        value = functional(PointClouds(points, z.mask))
+    with torch.inference_mode(False), torch.enable_grad():
+        points = z.points.detach().clone().requires_grad_()
+        value = functional(PointClouds(points, z.mask.clone()))
         (gradient,) = torch.autograd.grad(value.sum(), points)
     return gradient * z.lengths[:, None, None] * z.mask[..., None]
 
@@ -136,8 +136,8 @@ def corollary2_gradient(
         ``(B, N, p)``, zero at padding.
     """
     kernel = Riesz() if kernel is None else kernel
-    mu = z.detach()
-    with torch.enable_grad():
+    with torch.inference_mode(False), torch.enable_grad():
+        mu = PointClouds(z.points.detach().clone(), z.mask.clone())
         points = mu.points.clone().requires_grad_()
         image = transport(points)
         nu = mu.with_points(image.detach())

@@ -27,6 +27,7 @@ def gmres(
     Returns:
         ``x``, ``(B, D)``; zero where ``r`` is zero.
     """
+    max_steps = min(max_steps, right.shape[1])
     norm = right.norm(dim=1, keepdim=True)
     basis = [_safe_divide(right, norm)]
     size = max_steps + 1
@@ -34,11 +35,10 @@ def gmres(
     y = right.new_zeros(len(right), 0)
     for k in range(max_steps):
         vector = operator(basis[k])
-        for _ in range(2):  # orthogonalise twice: once is not enough in float32
-            for i, known in enumerate(basis):
-                part = (vector * known).sum(1)
-                hessenberg[:, i, k] += part
-                vector = vector - part[:, None] * known
+        for i, known in enumerate(basis):
+            part = (vector * known).sum(1)
+            hessenberg[:, i, k] = part
+            vector = vector - part[:, None] * known
         rest = vector.norm(dim=1, keepdim=True)
         hessenberg[:, k + 1, k] = rest[:, 0]
         basis.append(_safe_divide(vector, rest))

@@ -39,11 +39,11 @@ def pair_distances(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     On a CPU one float64 matrix product of the centred points does it, several times faster than
     :func:`distances` in high dimension and exact to about 1e-7; self-distances are exactly zero.
     """
-    if x.device.type != "cpu":
+    if x.device.type != "cpu" or x.dtype == torch.float64:
         return distances(x, x), distances(x, y), distances(y, y)
     n = x.shape[1]
     both = torch.cat([x, y], dim=1).double()
-    both = both - both.mean(1, keepdim=True)
+    both = both - both[:, :1]  # a point, not the mean, which padding would move
     gram = both @ both.transpose(1, 2)
     norm = gram.diagonal(dim1=1, dim2=2)
     squared = norm[:, :, None] + norm[:, None, :] - 2.0 * gram

@@ -25,7 +25,7 @@ class Solution:
         converged: ``residual <= tol * initial_residual``, ``(B,)`` bool.
         failed: Stopped because of an infinite or NaN value, ``(B,)`` bool.
         residuals: ``MMD^2(z_k, F(z_k))`` of every step, constant after a cloud's stop, ``(K, B)``.
-        trajectory: The iterates ``z_0, z_s, z_2s, ...`` that were asked for, the last one included.
+        trajectory: The iterates ``z_0, z_s, z_2s, ...`` that were asked for, then ``value``.
     """
 
     value: PointClouds

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ddeq import solvers
-from ddeq.adjoints import Adjoint, PhantomGradient
+from ddeq import kernels, solvers
+from ddeq.adjoints import Adjoint, ImplicitGradient, PhantomGradient
 from ddeq.clouds import PointClouds, length_mask
+from ddeq.kernels import Kernel
 from ddeq.models.pretrained import Pretrained
 from ddeq.nn import EquilibriumNetwork
 from ddeq.solution import Solution
@@ -20,11 +23,24 @@ from ddeq.solvers import Solver, Weiszfeld
 __all__ = ["EquilibriumModel", "gaussian_particles"]
 
 
+def _named(*kinds: type) -> dict[str, type]:
+    return {kind.__name__: kind for kind in kinds}
+
+
+SOLVERS = _named(
+    solvers.Anderson, solvers.Broyden, solvers.Picard, solvers.WassersteinFlow, solvers.Weiszfeld
+)
+ADJOINTS = _named(ImplicitGradient, PhantomGradient)
+KERNELS = _named(kernels.Gaussian, kernels.InverseMultiquadric, kernels.Laplace, kernels.Riesz)
+
+
 class EquilibriumModel(Pretrained, nn.Module):
     """A network, a solver that finds its fixed point, and an adjoint that differentiates it.
 
     ``solver`` and ``adjoint`` are plain attributes: replace them at any time. The equilibrium is
     ``F(z*)`` in training and in evaluation alike; a good solver makes it ``z*`` as a measure.
+    Unlike other modules a model is made in evaluation mode, so that the same seed gives the same
+    result at once; ``train()`` turns dropout on.
 
     Args:
         network: ``F_theta``.
@@ -70,15 +86,27 @@ class EquilibriumModel(Pretrained, nn.Module):
             "cross_layers": len(network.cross),
             "pushforward": network.z_encoder is None,
             "dropout": network.dropout,
-            "solver": solver_to_json(self.solver),
+            "solver": to_json(self.solver),
+            "adjoint": to_json(self.adjoint),
         }
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> EquilibriumModel:
         """A model with fresh weights from what :meth:`config` returned."""
         config = dict(config)
-        solver = solver_from_json(config.pop("solver"))
-        return cls(**config, solver=solver)
+        parts = {
+            "solver": from_json(config.pop("solver"), SOLVERS),
+            "adjoint": from_json(config.pop("adjoint"), ADJOINTS),
+        }
+        return cls(**config, **parts)
+
+
+@contextmanager
+def outside_inference_mode() -> Iterator[None]:
+    """Leaves inference mode, whose tensors a flow cannot differentiate; keeps the grad mode."""
+    enabled = torch.is_grad_enabled()
+    with torch.inference_mode(False), torch.set_grad_enabled(enabled):
+        yield
 
 
 def gaussian_particles(lengths: Tensor, dim: int, seed: int, like: Tensor) -> PointClouds:
@@ -94,21 +122,23 @@ def gaussian_particles(lengths: Tensor, dim: int, seed: int, like: Tensor) -> Po
     return PointClouds(points * mask[..., None], mask)
 
 
-def solver_to_json(solver: Solver) -> dict[str, Any]:
-    """``{"name": class, field: value, ...}``; the kernel stays at its default."""
-    values = {
-        field.name: getattr(solver, field.name)
-        for field in dataclasses.fields(solver)
-        if field.name != "kernel"
-    }
-    return {"name": type(solver).__name__, **values}
+def to_json(part: Solver | Adjoint | Kernel) -> dict[str, Any]:
+    """``{"name": class, field: value, ...}``; a kernel among the fields likewise."""
+    name = type(part).__name__
+    if name not in {**SOLVERS, **ADJOINTS, **KERNELS}:
+        raise ValueError(f"{name} cannot be saved: it is not part of ddeq")
+    values = {f.name: getattr(part, f.name) for f in dataclasses.fields(part)}  # type: ignore
+    if "kernel" in values:
+        values["kernel"] = to_json(values["kernel"])
+    return {"name": name, **values}
 
 
-def solver_from_json(config: dict[str, Any]) -> Solver:
-    """The solver that :func:`solver_to_json` described."""
+def from_json(config: dict[str, Any], known: dict[str, type]) -> Any:
+    """What :func:`to_json` described."""
     values = dict(config)
     name = values.pop("name")
-    kind = getattr(solvers, name, None) if name in solvers.__all__ else None
-    if not (isinstance(kind, type) and issubclass(kind, Solver)):
-        raise ValueError(f"unknown solver {name!r}")
-    return kind(**values)
+    if name not in known:
+        raise ValueError(f"unknown name {name!r}, not one of {', '.join(known)}")
+    if "kernel" in values:
+        values["kernel"] = from_json(values["kernel"], KERNELS)
+    return known[name](**values)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ddeq.adjoints import Adjoint
 from ddeq.clouds import PointClouds
-from ddeq.models.base import EquilibriumModel, gaussian_particles
+from ddeq.models.base import EquilibriumModel, gaussian_particles, outside_inference_mode
 from ddeq.nn import EquilibriumNetwork
 from ddeq.solution import Solution
 from ddeq.solvers import Solver
@@ -53,11 +53,14 @@ class Classifier(EquilibriumModel):
         super().__init__(
             EquilibriumNetwork(dim, cross_layers=cross_layers, **network), solver, adjoint
         )
+        if particles < 1:
+            raise ValueError(f"particles must be at least 1, got {particles}")
         if classes is not None and len(classes) != num_classes:
             raise ValueError(f"{len(classes)} names for {num_classes} classes")
         self.particles = particles
         self.classes = classes or [str(label) for label in range(num_classes)]
         self.head = nn.Linear(self.network.features, num_classes)
+        self.eval()
 
     def forward(self, x: PointClouds, seed: int = 0) -> Tensor:
         """Logits, ``(B, C)``. Clouds in any units: they are normalised first."""
@@ -67,8 +70,9 @@ class Classifier(EquilibriumModel):
         self, x: PointClouds, seed: int = 0, save_every: int | None = None
     ) -> tuple[PointClouds, Solution]:
         """The equilibrium ``Z*``, ``(B, particles, p)``, and how it was found."""
-        with torch.inference_mode(False):
+        with outside_inference_mode():
             x = PointClouds(x.points.clone(), x.mask.clone()).normalize()[0]
+            x = x.to(self.head.weight.dtype)
             lengths = torch.full_like(x.lengths, self.particles)
             z0 = gaussian_particles(lengths, self.network.features, seed, x.points)
             return self.equilibrium(x, z0, save_every=save_every)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ddeq.adjoints import Adjoint
 from ddeq.clouds import PointClouds
-from ddeq.models.base import EquilibriumModel, gaussian_particles
+from ddeq.models.base import EquilibriumModel, gaussian_particles, outside_inference_mode
 from ddeq.nn import Coupling, EquilibriumNetwork
 from ddeq.solution import Solution
 from ddeq.solvers import Solver
@@ -63,6 +63,7 @@ class Completer(EquilibriumModel):
             raise ValueError(f"ratio must be positive, got {ratio}")
         self.ratio = ratio
         self.coupling = Coupling(self.network.features)
+        self.eval()
 
     def forward(self, x: PointClouds, seed: int = 0, counts: Tensor | None = None) -> PointClouds:
         """The new points of clouds that are in the network's frame already, ``(B, N, d)``.
@@ -82,8 +83,9 @@ class Completer(EquilibriumModel):
         save_every: int | None = None,
     ) -> tuple[PointClouds, Solution]:
         """The free particles at equilibrium, ``(B, N, p)``, and how it was found."""
-        with torch.inference_mode(False):
+        with outside_inference_mode():
             x = PointClouds(x.points.clone(), x.mask.clone())
+            x = x.to(self.coupling.phi.inner.weight.dtype)
             noise = gaussian_particles(self._counts(x, counts), x.dim, seed, x.points)
             start = noise.with_points(x.mean()[:, None] + noise.points * x.std()[:, None])
             fixed = x.map(self.coupling.lift)
@@ -117,9 +119,10 @@ class Completer(EquilibriumModel):
         if not isinstance(x, PointClouds):
             one = self.complete(PointClouds.from_list([x]), seed, counts, normalize).points[0]
             return one if isinstance(x, Tensor) else one.cpu().numpy()
-        y, way = x.normalize() if normalize else (x, None)
-        new = self(y.to(self.coupling.phi.inner.weight), seed, counts).to(x.points)
-        return x.cat(new if way is None else way.invert(new))
+        if not normalize:
+            return x.cat(self(x, seed, counts).to(x.points.dtype))
+        y, way = x.normalize()
+        return x.cat(way.invert(self(y, seed, counts).to(x.points.dtype)))
 
     def config(self) -> dict[str, Any]:
         return {**super().config(), "ratio": self.ratio}

@@ -70,16 +70,25 @@ class Pretrained:
         try:
             config = json.loads(config_path.read_text())
             weights = load_file(weights_path)
-        except (OSError, json.JSONDecodeError, SafetensorError) as error:
+        except (OSError, ValueError, SafetensorError) as error:
             raise ValueError(f"cannot load a model from {folder}: {error}") from error
+        if not isinstance(config, dict):
+            raise ValueError(f"{config_path} does not hold a JSON object")
         kind = config.pop("kind", None)
         if kind != cls.kind:
             raise ValueError(f"{folder} holds a {kind}, not a {cls.kind}")
-        model = cls.from_config(config)
+        try:
+            model = cls.from_config(config)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{config_path} does not describe a {cls.kind}: {error}") from error
+        dtypes = {value.dtype for value in weights.values()}
+        if len(dtypes) == 1:
+            model = model.to(dtypes.pop())
         try:
             model.load_state_dict(weights)
         except RuntimeError as error:
             reason = " ".join(str(error).split())
+            reason = reason if len(reason) < 300 else reason[:300] + " ..."
             raise ValueError(f"{weights_path} does not fit {config_path}: {reason}") from error
         return model.eval()
 

@@ -129,6 +129,11 @@ class EquilibriumNetwork(nn.Module):
             fixed: Latent particles that do not move, in ``R^p``. At their rows every layer of
                 ``F`` returns its network input, so others see them as they are.
         """
+        if x.dim != self.x_project.inner.in_features:
+            raise ValueError(
+                f"the network takes clouds of dimension {self.x_project.inner.in_features}, "
+                f"got dimension {x.dim}"
+            )
         mask = _key_mask(x)
         low = self.x_norm(self.x_project(x.points))  # (B, M, h)
         x_mean = torch.einsum("bm,bmh->bh", x.weights, low)
@@ -166,6 +171,9 @@ class EquilibriumNetwork(nn.Module):
 
     def bind(self, context: Context) -> EquilibriumMap:
         """``F_theta(., X)`` as a map for a solver."""
+        if torch.is_inference_mode_enabled():  # whose tensors a flow cannot differentiate
+            with torch.inference_mode(False):
+                context = _over_tensors(context, torch.clone)
         return EquilibriumMap(self, context)
 
     def _fixed(self, fixed: PointClouds) -> Fixed:

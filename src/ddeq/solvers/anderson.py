@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from ddeq.clouds import PointClouds
+from ddeq.kernels import Riesz
 from ddeq.solvers.base import Map, Solver, State, Step
 from ddeq.solvers.weiszfeld import weiszfeld_step
 
@@ -18,25 +19,31 @@ __all__ = ["Anderson"]
 class Anderson(Solver):
     """``z <- sum_i a_i T(z_i)`` over the last ``window`` iterates, ``T`` the map to be accelerated.
 
-    The weights solve ``min || sum_i a_i (T(z_i) - z_i) ||^2 + ridge ||a||^2`` with
-    ``sum_i a_i = 1``, for each cloud by itself. With ``T = F`` this is the classical solver. With
+    The weights solve ``min || sum_i a_i g_i ||^2 + ridge g^2 ||a||^2`` with ``sum_i a_i = 1``, where
+    ``g_i = T(z_i) - z_i`` and ``g^2`` is the mean of ``||g_i||^2``, for each cloud by itself. With ``T = F`` this is the classical solver. With
     ``weiszfeld=True``, ``T`` is the Weiszfeld step, which moves ``z`` towards ``F(z)`` as a
     measure; its fixed points are those of ``F`` as a measure, and mixing is equivariant.
 
     Attributes:
         window: How many iterates are mixed.
-        ridge: Tikhonov term.
+        ridge: Tikhonov term, relative to the size of the residuals.
         damping: ``z <- damping sum a_i T(z_i) + (1 - damping) sum a_i z_i``.
         weiszfeld: Accelerate Weiszfeld steps instead of ``F`` itself.
     """
 
     window: int = 6
-    ridge: float = 1e-4
+    ridge: float = 1e-5
     damping: float = 1.0
     weiszfeld: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not 0.0 < self.damping <= 1.0:
+            raise ValueError(f"damping must be in (0, 1], got {self.damping}")
+        if not self.ridge >= 0:
+            raise ValueError(f"ridge must not be negative, got {self.ridge}")
+        if self.weiszfeld and self.kernel != Riesz():
+            raise ValueError("Weiszfeld steps are made for the Riesz kernel with r = 1")
         if self.window < 2:
             raise ValueError(f"window must be at least 2, got {self.window}")
 
@@ -57,7 +64,9 @@ class Anderson(Solver):
         past_z[:, k % self.window] = z.points.flatten(1)
         past_t[:, k % self.window] = (target * z.mask[..., None]).flatten(1)
         count = min(k + 1, self.window)
-        weights = mixing_weights(past_t[:, :count] - past_z[:, :count], self.ridge)
+        gaps = past_t[:, :count] - past_z[:, :count]
+        size = gaps.square().sum(2).mean(1).sqrt() + torch.finfo(gaps.dtype).tiny
+        weights = mixing_weights(gaps / size[:, None, None], self.ridge)
         mixed_t = torch.einsum("bi,bid->bd", weights, past_t[:, :count])
         mixed_z = torch.einsum("bi,bid->bd", weights, past_z[:, :count])
         points = (mixed_z + self.damping * (mixed_t - mixed_z)).view_as(z.points)

@@ -99,10 +99,12 @@ class Solver(ABC):
         Returns:
             The best iterate by residual, with its residual, steps and status.
         """
-        with torch.no_grad():
+        # Inference tensors cannot enter a graph, and a flow needs one: leave that mode.
+        with torch.inference_mode(False), torch.no_grad():
+            z0 = PointClouds(z0.points.detach().clone(), z0.mask.clone())
             if free is None:
-                return _Loop(self, f, z0.detach(), save_every).run()
-            restriction = Restriction(f, z0.detach(), free)
+                return _Loop(self, f, z0, save_every).run()
+            restriction = Restriction(f, z0, free.clone())
             return restriction.embed(_Loop(self, restriction, restriction.start, save_every).run())
 
 
@@ -117,6 +119,9 @@ class _Loop:
         self.active = torch.arange(size, device=device)
         self.value, self.image = z0.points.clone(), z0.points.clone()
         self.current = z0.points.clone()
+        centred = z0.points - (z0.points * z0.weights[..., None]).sum(1, keepdim=True)
+        extent = (centred * z0.mask[..., None]).flatten(1).norm(dim=1)
+        self.floor = 4 * torch.finfo(extent.dtype).eps * extent  # rounding of an MMD^2
         self.best = z0.points.new_full((size,), torch.inf)
         self.first = self.best.clone()
         self.last = self.best.clone()
@@ -159,7 +164,9 @@ class _Loop:
         if k == 0:
             self.first[index] = residual
         self.last[index] = residual
-        self.converged[index] = finite & (residual <= self.solver.tol * self.first[index])
+        self.converged[index] = finite & (
+            residual <= self.solver.tol * self.first[index] + self.floor[index]
+        )
         better = finite & (residual < self.best[index])
         at, source = index[better], moving.nonzero()[better, 0]
         self.best[at] = residual[better]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from typing import Any
 
@@ -43,7 +44,12 @@ class Restriction:
 
     def _select(self, index: Tensor) -> Restriction:
         """The same map for some clouds of the batch."""
-        return Restriction(self.f.select(index), self.z[index], self.free[index])
+        part = copy.copy(self)  # rows keep their width: that of the particles being solved for
+        part.f = self.f.select(index)
+        part.z, part.free, part.rows = self.z[index], self.free[index], self.rows[index]
+        part.start = self.start[index]
+        part.select = part._select
+        return part
 
     def embed(self, solution: Solution) -> Solution:
         """The solution on all particles: fixed rows bit for bit, free rows solved."""

@@ -52,7 +52,8 @@ def weiszfeld_step(z: PointClouds, y: PointClouds) -> tuple[Tensor, Tensor]:
         - torch.einsum("bn,bnm,bm->b", v, yy, v)
     )
     # a distance of rounding size stands for coincidence: it pulls with a finite, dominant weight
-    least = 1e-6 * zy.amax((1, 2), keepdim=True) + torch.finfo(zy.dtype).tiny
+    pairs = z.mask[:, :, None] & y.mask[:, None, :]
+    least = 1e-6 * (zy * pairs).amax((1, 2), keepdim=True) + torch.finfo(zy.dtype).tiny
     pull = v[:, None, :] / torch.maximum(zy, least)
     push = w[:, None, :] / torch.maximum(zz, least)
     push = push.masked_fill(zz <= least, 0.0)

@@ -36,6 +36,7 @@ class EquilibriumModule(L.LightningModule):
     def __init__(self, model: Classifier | Completer, recipe: Recipe) -> None:
         super().__init__()
         self.model, self.recipe = model, recipe
+        self.train()
 
     def transfer_batch_to_device(self, batch: Any, device: torch.device, index: int) -> Any:
         """Moves clouds and labels."""
