@@ -19,10 +19,11 @@ __all__ = ["Anderson"]
 class Anderson(Solver):
     """``z <- sum_i a_i T(z_i)`` over the last ``window`` iterates, ``T`` the map to be accelerated.
 
-    The weights solve ``min || sum_i a_i g_i ||^2 + ridge g^2 ||a||^2`` with ``sum_i a_i = 1``, where
-    ``g_i = T(z_i) - z_i`` and ``g^2`` is the mean of ``||g_i||^2``, for each cloud by itself. With ``T = F`` this is the classical solver. With
-    ``weiszfeld=True``, ``T`` is the Weiszfeld step, which moves ``z`` towards ``F(z)`` as a
-    measure; its fixed points are those of ``F`` as a measure, and mixing is equivariant.
+    The weights solve ``min || sum_i a_i g_i ||^2 + ridge g^2 ||a||^2`` with ``sum_i a_i = 1``,
+    where ``g_i = T(z_i) - z_i`` and ``g^2`` is the mean of ``||g_i||^2``, for each cloud by itself.
+    With ``T = F`` this is the classical solver. With ``weiszfeld=True``, ``T`` is the Weiszfeld
+    step, which moves ``z`` towards ``F(z)`` as a measure; its fixed points are those of ``F`` as a
+    measure, and mixing is equivariant.
 
     Attributes:
         window: How many iterates are mixed.
