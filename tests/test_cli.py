@@ -137,3 +137,14 @@ def test_recipe_fields_are_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert "epochz" in one_line(capsys)
     assert main(["train", "no-such-recipe"]) == 2
     assert "no-such-recipe" in one_line(capsys)
+
+
+def test_info_describes_clouds_and_weights(
+    scan: Path, completer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["info", str(scan)]) == 0
+    assert "60 points" in capsys.readouterr().out
+    assert main(["info", completer]) == 0
+    assert "completer of 2-D clouds" in capsys.readouterr().out
+    assert main(["info", "no-such-thing.ply"]) == 2
+    assert "no-such-thing.ply" in one_line(capsys)

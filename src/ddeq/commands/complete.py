@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ddeq.commands.errors import UsageError, output_path
+
 __all__ = ["add_parser", "run"]
 
 
@@ -27,7 +29,7 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument("-o", "--out", required=True, help="file to write; a folder for several")
     parser.add_argument("--points", type=int, help="how many new points (default: 27.5 %%)")
     parser.add_argument("--weights", help="name or folder (default: by the cloud's dimension)")
-    parser.add_argument("--show", help="also write a picture (PNG; one file only)")
+    parser.add_argument("--show", help="also write a picture: png, svg or pdf (one file only)")
     parser.add_argument("--trajectory", help="also write an HTML animation (one file only)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--force", action="store_true", help="overwrite existing files")
@@ -58,14 +60,15 @@ def run(args: argparse.Namespace) -> int:
 
 def _check_options(args: argparse.Namespace, several: bool) -> None:
     if args.points is not None and args.points < 1:
-        raise ValueError(f"--points must be at least 1, got {args.points}")
+        raise UsageError(f"--points must be at least 1, got {args.points}")
     if several and (args.show or args.trajectory):
-        raise ValueError("--show and --trajectory take one file at a time")
+        raise UsageError("--show and --trajectory take one file at a time")
     if several:
         Path(args.out).mkdir(parents=True, exist_ok=True)
-    for extra in (args.show, args.trajectory):
-        if extra and Path(extra).exists() and not args.force:
-            raise ValueError(f"{extra} exists: add --force to overwrite it")
+    if args.show:
+        output_path(args.show, (".png", ".svg", ".pdf"), args.force)
+    if args.trajectory:
+        output_path(args.trajectory, (".html",), args.force)
 
 
 def _complete_one(cloud: Any, target: Path, args: argparse.Namespace) -> str:

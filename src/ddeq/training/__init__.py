@@ -1,6 +1,15 @@
-"""Training with Lightning. Needs ``pip install ddeq[train]``."""
+"""Recipes, and training with Lightning, which needs ``pip install ddeq[train]``."""
+
+from typing import Any
 
 from ddeq.training.recipes import RECIPES, Recipe
-from ddeq.training.run import train
 
 __all__ = ["RECIPES", "Recipe", "train"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "train":  # Lightning is loaded only when something is trained
+        from ddeq.training.run import train
+
+        return train
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

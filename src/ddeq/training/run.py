@@ -100,6 +100,7 @@ def train(
         enable_progress_bar=False,
         enable_model_summary=False,
         num_sanity_val_steps=0,
+        use_distributed_sampler=False,  # the buckets deal out their batches themselves
         gradient_clip_val=recipe.clip if recipe.clip != float("inf") else None,
         **(trainer_options or {}),
     )

@@ -1,0 +1,48 @@
+"""The weights in the package: they load without a network and do what their cards say."""
+
+import numpy as np
+import pytest
+import torch
+
+from ddeq import Classifier, Completer, mmd2
+from ddeq.cli import main
+from ddeq.data import collate, collate_partial, load
+from ddeq.evaluation import partial_tasks
+from ddeq.models.pretrained import SHIPPED, shipped
+
+
+def some(count: int) -> np.ndarray:
+    return np.random.default_rng(0).permutation(len(load("mnist-mini", "test")))[:count]
+
+
+@pytest.mark.parametrize("kind", ["classifier", "completer"])
+def test_every_model_has_a_card_and_no_pickle(kind: str) -> None:
+    assert "mnist-pc" in shipped(kind)
+    for name in shipped(kind):
+        files = {path.name for path in (SHIPPED / f"{kind}-{name}").iterdir()}
+        assert files == {"README.md", "config.json", "model.safetensors"}
+
+
+def test_the_classifier_knows_unseen_digits() -> None:
+    data = load("mnist-mini", "test").subset(some(200))
+    x, labels = collate([data[i] for i in range(len(data))])
+    with torch.no_grad():
+        guesses = Classifier.from_pretrained("mnist-pc")(x).argmax(1)
+    assert (guesses == labels).float().mean() >= 0.9
+
+
+def test_the_completer_brings_partial_digits_nearer_to_whole_ones() -> None:
+    tasks = partial_tasks(load("mnist-mini", "test").subset(some(32)))
+    batch = collate_partial([tasks[i] for i in range(len(tasks))])
+    model = Completer.from_pretrained("mnist-pc")
+    before = mmd2(batch.partial, batch.target).mean()
+    for normalize, gain in ((False, 0.5), (True, 0.8)):
+        full = model.complete(batch.partial, normalize=normalize)
+        assert mmd2(full, batch.target).mean() < gain * before
+
+
+def test_tour(tmp_path, capsys) -> None:
+    assert main(["tour", "-o", str(tmp_path / "tour.png")]) == 0
+    said = capsys.readouterr().out
+    assert "input points unchanged: yes" in said
+    assert (tmp_path / "tour.png").stat().st_size > 20_000
