@@ -56,9 +56,9 @@ def run(args: argparse.Namespace) -> int:
     out.mkdir(parents=True, exist_ok=True)
     (out / "recipe.yaml").write_text(text)
     train(recipe, out, args.data_root, resume=args.resume)
-    print(
-        f"model in {out / 'model'}; measure it with: ddeq eval {out / 'model'} --data {recipe.data}"
-    )
+    print(f"model in {out / 'model'}")
+    if args.recipe in RECIPES:
+        print(f"measure it with: ddeq eval {args.recipe} --weights {out / 'model'}")
     return 0
 
 
