@@ -47,7 +47,7 @@ RESULT = "#e66a10"
 TARGET = "#2a6fb5"
 ROTATED = "#c62f2f"
 TEXT = "#33373d"
-SERIES = (RESULT, TARGET, "#3d9a5f", ROTATED, "#7d5ba6", INPUT)
+SERIES = (RESULT, TARGET, "#3d9a5f", ROTATED, "#7d5ba6", INPUT, "#c2a33a", "#2aa5b0")
 
 Cloud = Any
 """An array or tensor ``(N, d)``, ``d`` = 2 or 3."""

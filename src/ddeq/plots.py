@@ -193,7 +193,9 @@ def curves(
     ax.grid(color="#e6e8eb", linewidth=0.6)
     ax.set_axisbelow(True)
     if len(series) > 1:
-        ax.legend(frameon=False, fontsize=8, labelcolor=TEXT)
+        ax.legend(
+            frameon=False, fontsize=8, labelcolor=TEXT, loc="upper left", bbox_to_anchor=(1.01, 1)
+        )
     return figure
 
 
