@@ -29,6 +29,8 @@ class Recipe:
         warmup: Steps of linear warm-up of the cosine schedule.
         weight_decay: Decoupled (AdamW).
         clip: Largest norm of the gradient.
+        average: Decay of the running average of the weights that is validated and kept; 0 keeps
+            the weights of the last step.
         validation: Share of the training set that is held out to choose the best epoch.
         augment: Random changes of the training clouds.
         max_points: Classification: train on random subsets of so many points of each cloud, for
@@ -66,6 +68,7 @@ class Recipe:
     warmup: int = 200
     weight_decay: float = 1e-4
     clip: float = 1.0
+    average: float = 0.999
     validation: float = 0.05
     augment: bool = True
     max_points: int = 128
@@ -134,6 +137,7 @@ _PAPER = Recipe(
     schedule="paper",
     weight_decay=0.0,
     clip=float("inf"),
+    average=0.0,
     augment=False,
     max_points=100_000,
     own_frame=0.0,

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import lightning as L
-from lightning.pytorch.callbacks import Callback, ModelCheckpoint
+from lightning.pytorch.callbacks import Callback, ModelCheckpoint, WeightAveraging
 from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
+from torch import Tensor
 
 from ddeq.models import Classifier, Completer
 from ddeq.training.data import CloudData
@@ -96,7 +97,7 @@ def train(
     trainer = L.Trainer(
         max_epochs=recipe.epochs,
         logger=[CSVLogger(out, "", ""), TensorBoardLogger(out, "", "tensorboard")],
-        callbacks=[best, last, ProgressLine()],
+        callbacks=[*_averaging(recipe.average), best, last, ProgressLine()],
         enable_progress_bar=False,
         enable_model_summary=False,
         num_sanity_val_steps=0,
@@ -125,6 +126,17 @@ def _finish(module: EquilibriumModule, best: str, out: Path) -> Classifier | Com
     model.solver = module.recipe.make_solver()
     model.save_pretrained(out / "model")
     return model
+
+
+def _averaging(decay: float) -> list[Callback]:
+    """A running average of the weights, ``a <- d a + (1 - d) w``; ``d`` grows to ``decay``."""
+    if not decay:
+        return []
+
+    def average(mean: Tensor, weights: Tensor, count: Tensor | int) -> Tensor:
+        return mean.lerp(weights, 1.0 - min(decay, (1.0 + int(count)) / (10.0 + int(count))))
+
+    return [WeightAveraging(avg_fn=average)]
 
 
 def _quiet() -> None:
