@@ -116,9 +116,19 @@ def test_buckets_drop_last_shares_and_epochs():
     assert all(len(batch) == 64 for batch in first)
     sampler.set_epoch(1)
     assert list(sampler) != first
-    shares = [LengthBuckets(lengths, 64, rank=r, replicas=3) for r in range(3)]
-    assert {len(list(share)) for share in shares} == {len(shares[0])} == {6}
+    shares = [LengthBuckets(lengths, 66, rank=r, replicas=3) for r in range(3)]
+    assert {len(list(share)) for share in shares} == {len(shares[0])} == {16}
     assert {i for share in shares for batch in share for i in batch} == set(range(1000))
+
+
+def test_shares_make_up_the_batches_of_one_process():
+    lengths = np.random.default_rng(0).integers(30, 350, 50)
+    whole = list(LengthBuckets(lengths, 8, 3))
+    shares = zip(*(LengthBuckets(lengths, 8, 3, rank=r, replicas=4) for r in range(4)), strict=True)
+    for batch, parts in zip(whole, shares, strict=True):
+        assert len({len(part) for part in parts}) == 1
+        dealt = [i for row in zip(*parts, strict=True) for i in row]
+        assert dealt[: len(batch)] == batch
 
 
 def test_buckets_save_padding():
@@ -137,6 +147,8 @@ def test_bad_buckets_are_refused():
         LengthBuckets([1], 0)
     with pytest.raises(ValueError, match="rank"):
         LengthBuckets([1], 1, rank=2, replicas=2)
+    with pytest.raises(ValueError, match="divided among 2"):
+        LengthBuckets([1], 3, replicas=2)
 
 
 def test_collate_through_a_loader():

@@ -40,9 +40,10 @@ class LengthBuckets(Sampler[list[int]]):
         drop_last: Leave out ``n % batch_size`` clouds, chosen by the shuffle, another lot each
             epoch; otherwise one batch is smaller.
         window: Batches that are sorted together: more means less padding and less mixing.
-        rank: Which share of the batches to give, for data-parallel training.
-        replicas: Number of shares. All get equally many batches: a few are given twice if the
-            number of batches is not a multiple.
+        rank: Which share of each batch to give, for data-parallel training.
+        replicas: Number of shares, a divisor of ``batch_size``. Share ``r`` has the clouds ``r``,
+            ``r + replicas``, ... of every batch, so that together the shares are the batches of
+            one process. A last, smaller batch is filled up from its own start to be divided.
 
     Example:
         >>> batches = list(LengthBuckets([5, 9, 5, 9], batch_size=2))
@@ -66,6 +67,8 @@ class LengthBuckets(Sampler[list[int]]):
             raise ValueError(f"batch_size and window must be positive: {batch_size}, {window}")
         if not 0 <= rank < replicas:
             raise ValueError(f"rank must lie in 0..{replicas - 1}, got {rank}")
+        if batch_size % replicas:
+            raise ValueError(f"{batch_size} clouds cannot be divided among {replicas} processes")
         self.lengths = np.asarray(lengths)
         self.batch_size = batch_size
         self.seed = seed
@@ -81,7 +84,8 @@ class LengthBuckets(Sampler[list[int]]):
         self.epoch = epoch
 
     def __len__(self) -> int:
-        return -(-self._total() // self.replicas)
+        count = len(self.lengths)
+        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
 
     def __iter__(self) -> Iterator[list[int]]:
         rng = np.random.default_rng([self.seed, self.epoch])
@@ -92,12 +96,12 @@ class LengthBuckets(Sampler[list[int]]):
         batches = self._cut(order)
         if self.shuffle:
             batches = [batches[i] for i in rng.permutation(len(batches))]
-        wanted = len(self) * self.replicas
-        return iter([batches[i % len(batches)] for i in range(self.rank, wanted, self.replicas)])
+        return iter([self._share(batch) for batch in batches])
 
-    def _total(self) -> int:
-        count = len(self.lengths)
-        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+    def _share(self, batch: list[int]) -> list[int]:
+        """What this rank takes of a batch."""
+        places = range(self.rank, len(batch) + -len(batch) % self.replicas, self.replicas)
+        return [batch[i % len(batch)] for i in places]
 
     def _cut(self, order: np.ndarray) -> list[list[int]]:
         """Batches of an order, sorted by length inside each window."""

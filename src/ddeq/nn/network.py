@@ -91,6 +91,10 @@ class EquilibriumNetwork(nn.Module):
             self-encoder over ``Z``): then ``F`` acts on each particle by itself.
         dropout: Rate in the feed-forward layers of the encoders, one mask for all particles of a
             cloud, fixed during a solve.
+
+    Attributes:
+        share: Rank and number of processes that share a batch. Each draws the dropout of the whole
+            batch and takes its part, so that they do together what one process does.
     """
 
     def __init__(
@@ -107,6 +111,7 @@ class EquilibriumNetwork(nn.Module):
         if not 0.0 <= dropout < 1.0:
             raise ValueError(f"dropout must be in [0, 1), got {dropout}")
         self.dropout = dropout
+        self.share = (0, 1)
         self.features = features
         self.x_project, self.x_norm = MLP(dim, bilinear, bilinear), nn.LayerNorm(bilinear)
         self.x_lift, self.x_lift_norm = MLP(bilinear, features, features), nn.LayerNorm(features)
@@ -198,8 +203,10 @@ class EquilibriumNetwork(nn.Module):
         """Dropout scales of one feed-forward layer, ``(B, 1, hidden)``; None when idle."""
         if not self.training or self.dropout == 0.0:
             return None
-        keep = like.new_full((len(like), 1, mlp.inner.out_features), 1.0 - self.dropout)
-        return torch.bernoulli(keep) / (1.0 - self.dropout)
+        rank, replicas = self.share
+        size = (len(like) * replicas, 1, mlp.inner.out_features)
+        keep = torch.bernoulli(like.new_full(size, 1.0 - self.dropout))
+        return keep[rank::replicas] / (1.0 - self.dropout)
 
 
 class EquilibriumMap:
