@@ -48,8 +48,13 @@ def test_training_leaves_a_model(name: str, kind: type, tmp_path: Path) -> None:
         assert torch.equal(ours, theirs)
 
 
-def test_a_killed_run_resumes_exactly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    recipe: Recipe = replace(RECIPES["mini-classification"], epochs=2, dropout=0.1, **TINY)
+@pytest.mark.parametrize("visits", [1, 3])
+def test_a_killed_run_resumes_exactly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, visits: int
+) -> None:
+    monkeypatch.setattr("ddeq.training.visits.SLOTS", 2)
+    options = {**TINY, "epochs": 2, "dropout": 0.1, "visits": visits}
+    recipe: Recipe = replace(RECIPES["mini-classification"], **options)
     whole = _losses(recipe, tmp_path / "whole", monkeypatch, kill_at=None)
     first = _losses(recipe, tmp_path / "killed", monkeypatch, kill_at=6)
     rest = _losses(recipe, tmp_path / "killed", monkeypatch, kill_at=None, resume=True)
@@ -69,10 +74,11 @@ def _losses(
     losses: list[float] = []
     original = ClassificationModule.loss
 
-    def loss(self: ClassificationModule, batch: object, step: int, rng: object) -> object:
-        if step == kill_at:
+    def loss(self: ClassificationModule, batch: object, seed: int, start: object) -> object:
+        if self.global_step == kill_at:
             raise RuntimeError("killed")
-        result = original(self, batch, step, rng)
+        assert (start is None) == (seed == self.global_step)
+        result = original(self, batch, seed, start)
         losses.append(float(result[0].detach()))
         return result
 

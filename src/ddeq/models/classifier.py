@@ -67,15 +67,28 @@ class Classifier(EquilibriumModel):
         return self.logits(self.latent(x, seed)[0])
 
     def latent(
-        self, x: PointClouds, seed: int = 0, save_every: int | None = None
+        self,
+        x: PointClouds,
+        seed: int = 0,
+        save_every: int | None = None,
+        start: PointClouds | None = None,
     ) -> tuple[PointClouds, Solution]:
-        """The equilibrium ``Z*``, ``(B, particles, p)``, and how it was found."""
+        """The equilibrium ``Z*``, ``(B, particles, p)``, and how it was found.
+
+        Args:
+            x: See :meth:`forward`.
+            seed: Of the particles.
+            save_every: See :meth:`ddeq.solvers.Solver.solve`.
+            start: Latent particles to start from, ``(B, particles, p)``; those of the seed by
+                default.
+        """
         with outside_inference_mode():
             x = PointClouds(x.points.clone(), x.mask.clone()).normalize()[0]
             x = x.to(self.head.weight.dtype)
             lengths = torch.full_like(x.lengths, self.particles)
-            z0 = gaussian_particles(lengths, self.network.features, seed, x.points)
-            return self.equilibrium(x, z0, save_every=save_every)
+            if start is None:
+                start = gaussian_particles(lengths, self.network.features, seed, x.points)
+            return self.equilibrium(x, start, save_every=save_every)
 
     def logits(self, z: PointClouds) -> Tensor:
         """``Linear(maxpool(Z))``, ``(B, N, p) -> (B, C)``."""

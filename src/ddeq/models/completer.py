@@ -81,15 +81,26 @@ class Completer(EquilibriumModel):
         seed: int = 0,
         counts: Tensor | None = None,
         save_every: int | None = None,
+        start: PointClouds | None = None,
     ) -> tuple[PointClouds, Solution]:
-        """The free particles at equilibrium, ``(B, N, p)``, and how it was found."""
+        """The free particles at equilibrium, ``(B, N, p)``, and how it was found.
+
+        Args:
+            x: See :meth:`forward`.
+            seed: See :meth:`forward`.
+            counts: See :meth:`forward`.
+            save_every: See :meth:`ddeq.solvers.Solver.solve`.
+            start: Latent particles to start from, ``(B, N, p)``, such as another solution's
+                ``value``; the Gaussian ones of the seed by default.
+        """
         with outside_inference_mode():
             x = PointClouds(x.points.clone(), x.mask.clone())
             x = x.to(self.coupling.phi.inner.weight.dtype)
-            noise = gaussian_particles(self._counts(x, counts), x.dim, seed, x.points)
-            start = noise.with_points(x.mean()[:, None] + noise.points * x.std()[:, None])
-            fixed = x.map(self.coupling.lift)
-            return self.equilibrium(x, start.map(self.coupling.lift), fixed, save_every)
+            if start is None:
+                noise = gaussian_particles(self._counts(x, counts), x.dim, seed, x.points)
+                start = noise.with_points(x.mean()[:, None] + noise.points * x.std()[:, None])
+                start = start.map(self.coupling.lift)
+            return self.equilibrium(x, start, x.map(self.coupling.lift), save_every)
 
     def points(self, z: PointClouds) -> PointClouds:
         """The points of latent particles: the first ``d`` coordinates of ``q^-1(z)``.

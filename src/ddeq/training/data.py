@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import islice
 from pathlib import Path
 
 import lightning as L
@@ -26,21 +25,25 @@ from ddeq.data import (
 from ddeq.data.augmentations import Augmentation
 from ddeq.data.registry import load
 from ddeq.training.recipes import Recipe
+from ddeq.training.visits import visit
 
 __all__ = ["CloudData"]
 
 
-class ResumableBuckets(LengthBuckets):
-    """Length buckets that can begin in the middle of an epoch.
+class TrainingBuckets(LengthBuckets):
+    """Length buckets whose batches come back, and that can begin in the middle of an epoch.
 
     A generator: epoch and start are read when the first batch is asked for, since Lightning makes
     the iterator before it knows where an interrupted run stands.
     """
 
     start = 0
+    visits = 1
 
     def __iter__(self) -> Iterator[list[int]]:
-        yield from islice(super().__iter__(), self.start, None)
+        batches = list(super().__iter__())
+        for step in range(self.start, len(batches)):
+            yield batches[visit(step, self.visits).batch]
 
 
 class CloudData(L.LightningDataModule):
@@ -61,7 +64,7 @@ class CloudData(L.LightningDataModule):
     def train_dataloader(self) -> DataLoader:
         """Shuffled, augmented, bucketed by length; whole batches only."""
         data = self._changed(self.train)
-        sampler = ResumableBuckets(
+        sampler = TrainingBuckets(
             np.minimum(self.train.lengths, self._most()),
             min(self.recipe.batch_size, len(self.train)),
             self.recipe.seed,
@@ -70,6 +73,7 @@ class CloudData(L.LightningDataModule):
             rank=self.trainer.global_rank if self.trainer else 0,
             replicas=self.trainer.world_size if self.trainer else 1,
         )
+        sampler.visits = self.recipe.visits
         return self._loader(data, sampler, noise=self.recipe.noise)
 
     def val_dataloader(self) -> DataLoader:
@@ -87,7 +91,7 @@ class CloudData(L.LightningDataModule):
 
     def set_position(self, loader: DataLoader, epoch: int, batch: int) -> None:
         """Makes the next iteration begin at a batch of an epoch."""
-        assert isinstance(loader.batch_sampler, ResumableBuckets)
+        assert isinstance(loader.batch_sampler, TrainingBuckets)
         loader.batch_sampler.set_epoch(epoch)
         loader.batch_sampler.start = batch
         if isinstance(loader.dataset, (AugmentedDataset, PartialDataset)):

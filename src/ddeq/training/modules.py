@@ -18,6 +18,7 @@ from ddeq.metrics import accuracy, wasserstein2
 from ddeq.models import Classifier, Completer
 from ddeq.solution import Solution
 from ddeq.training.recipes import Recipe
+from ddeq.training.visits import visit
 
 __all__ = ["ClassificationModule", "CompletionModule", "EquilibriumModule", "make_module"]
 
@@ -36,6 +37,7 @@ class EquilibriumModule(L.LightningModule):
     def __init__(self, model: Classifier | Completer, recipe: Recipe) -> None:
         super().__init__()
         self.model, self.recipe = model, recipe
+        self.particles: dict[int, PointClouds] = {}  # by slot, where the last visit left them
         self.train()
 
     def transfer_batch_to_device(self, batch: Any, device: torch.device, index: int) -> Any:
@@ -56,17 +58,22 @@ class EquilibriumModule(L.LightningModule):
         data.set_position(loader, self.current_epoch, done)
 
     def training_step(self, batch: Any, index: int) -> Tensor:
-        """One step, with its own number of solver evaluations."""
-        step = self.global_step
-        rng = np.random.default_rng([self.recipe.seed, step])
+        """One step, with its own number of solver evaluations, from where the last visit ended."""
+        step, recipe = self.global_step, self.recipe
+        rng = np.random.default_rng([recipe.seed, step])
         torch.manual_seed(int(rng.integers(2**31)))
-        fewest, most = self.recipe.train_steps
-        self.model.solver = self.recipe.make_solver(int(rng.integers(fewest, most + 1)))
-        loss, solution = self.loss(batch, step, rng)
+        fewest, most = recipe.train_steps
+        self.model.solver = recipe.make_solver(int(rng.integers(fewest, most + 1)))
+        begin = self.current_epoch * int(self.trainer.num_training_batches)
+        slot, _, first = visit(step - begin, recipe.visits)
+        start = self.particles[slot] if begin + first < step else None
+        loss, solution = self.loss(batch, begin + first, start)
+        if recipe.visits > 1:
+            self.particles[slot] = solution.value
         self.log_dict(
             {
                 "train/loss": loss.detach(),
-                "train/residual": solution.relative_residual.mean(),
+                "train/residual": solution.residual.mean(),
                 "train/spread": solution.spread.mean(),
                 "train/steps": solution.steps.float().mean(),
             },
@@ -78,9 +85,23 @@ class EquilibriumModule(L.LightningModule):
         """Validates with the solver as it will be used."""
         self.model.solver = self.recipe.make_solver()
 
-    def loss(self, batch: Any, step: int, rng: np.random.Generator) -> tuple[Tensor, Solution]:
-        """The mean loss of a batch and how its equilibria were found."""
+    def loss(self, batch: Any, seed: int, start: PointClouds | None) -> tuple[Tensor, Solution]:
+        """The mean loss of a batch and how its equilibria were found.
+
+        Args:
+            batch: From the loader.
+            seed: Of everything random about this batch, the same at each visit.
+            start: Particles to go on from; none at the first visit.
+        """
         raise NotImplementedError
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Keeps the particles of the batches at hand."""
+        checkpoint["particles"] = {s: (z.points, z.mask) for s, z in self.particles.items()}
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Takes them up again."""
+        self.particles = {s: PointClouds(*z) for s, z in checkpoint["particles"].items()}
 
     def log_validation(self, values: dict[str, Tensor], solution: Solution) -> None:
         """Logs per-cloud values ``(B,)`` and the state of the equilibria."""
@@ -117,10 +138,10 @@ class ClassificationModule(EquilibriumModule):
     metric = "val/accuracy"
     best_is = "max"
 
-    def loss(self, batch: Any, step: int, rng: np.random.Generator) -> tuple[Tensor, Solution]:
+    def loss(self, batch: Any, seed: int, start: PointClouds | None) -> tuple[Tensor, Solution]:
         """Cross entropy of a batch ``(clouds, labels)``."""
         x, labels = batch
-        z, solution = self.model.latent(x, seed=step)
+        z, solution = self.model.latent(x, seed, start=start)
         loss = F.cross_entropy(self.model.logits(z), labels)
         return loss, solution
 
@@ -147,15 +168,16 @@ class CompletionModule(EquilibriumModule):
     metric = "val/mmd2"
 
     def loss(
-        self, batch: PartialBatch, step: int, rng: np.random.Generator
+        self, batch: PartialBatch, seed: int, start: PointClouds | None
     ) -> tuple[Tensor, Solution]:
         """The loss of a batch, part of its clouds in the frame of what is visible."""
+        rng = np.random.default_rng([self.recipe.seed, seed, 1])
         own = torch.as_tensor(rng.random(len(batch.labels)) < self.recipe.own_frame)
         frame = visible_frame(batch.partial, own.to(batch.labels.device))
         partial, removed, target = (
             frame.apply(clouds) for clouds in (batch.partial, batch.removed, batch.target)
         )
-        z, solution = self.model.latent(partial, seed=step)
+        z, solution = self.model.latent(partial, seed, start=start)
         new = self.model.points(z)
         loss = mmd2(partial.cat(new), target)
         if self.recipe.free_weight:

@@ -54,6 +54,10 @@ class Recipe:
         momentum: Of the flow.
         train_steps: Fewest and most evaluations in training, drawn anew for each batch. A network
             that is right after any number of steps has its answer where the solver stops.
+        visits: How often a batch comes back, each time with its particles where the last
+            visit left them. Few evaluations a visit then train the network far into its solve, so
+            that what it learns is an equilibrium and not a path of a certain length. An epoch
+            still has as many steps, and draws one ``visits``-th of the clouds.
         phantom_steps: Applications of the network that are backpropagated through.
         phantom_damping: Damping of these.
         seed: Of everything random.
@@ -87,6 +91,7 @@ class Recipe:
     step_size: float = 5.0
     momentum: float = 0.0
     train_steps: tuple[int, int] = (4, 14)
+    visits: int = 1
     phantom_steps: int = 1
     phantom_damping: float = 1.0
     seed: int = 0
