@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ddeq.commands.errors import UsageError, output_path
+
+if TYPE_CHECKING:
+    from ddeq.commands.completion import Completion
 
 __all__ = ["add_parser", "run"]
 
@@ -73,28 +76,21 @@ def _check_options(args: argparse.Namespace, several: bool) -> None:
 
 def _complete_one(cloud: Any, target: Path, args: argparse.Namespace) -> str:
     """Completes one cloud, writes what was asked for, and says so in a line."""
-    import torch
-
+    from ddeq.commands.completion import complete_cloud
     from ddeq.commands.weights import completer_for
     from ddeq.data.files import write_cloud
 
     original = cloud.file.points
     model = completer_for(cloud.dim, args.weights)
-    x, way = cloud.for_network().normalize()
-    count = args.points or max(1, round(model.ratio * len(original)))
-    with torch.no_grad():
-        counts = torch.tensor([count])
-        z, solution = model.latent(x, args.seed, counts, save_every=1 if args.trajectory else None)
-        new = cloud.from_network(way.invert(model.points(z)).points[0])
+    result = complete_cloud(
+        cloud, model, seed=args.seed, count=args.points, watch=bool(args.trajectory)
+    )
+    new = result.new
     write_cloud(target, np.concatenate([original, new]), new_from=len(original), force=args.force)
     if args.show:
         _show(args.show, original, new)
     if args.trajectory:
-        frames = [
-            cloud.from_network(way.invert(model.points(step)).points[0])
-            for step in (*solution.trajectory, z)
-        ]
-        _animate(args.trajectory, frames, original, solution, cloud.file.path.name)
+        _animate(args.trajectory, result, original, cloud.file.path.name)
     return f"{cloud.file.path} -> {target}: {len(original)} points kept, {len(new)} added"
 
 
@@ -105,10 +101,14 @@ def _show(path: str, original: np.ndarray, new: np.ndarray) -> None:
     plots.save(figure, path)
 
 
-def _animate(
-    path: str, frames: list[np.ndarray], fixed: np.ndarray, solution: Any, name: str
-) -> None:
+def _animate(path: str, result: Completion, fixed: np.ndarray, name: str) -> None:
     from ddeq.animation import write_animation
 
-    residuals = solution.residuals[:, 0].tolist()
-    write_animation(path, frames, fixed=fixed, residuals=residuals, title=f"Completing {name}")
+    write_animation(
+        path,
+        result.frames,
+        fixed=fixed,
+        residuals=result.residuals,
+        spread=result.spread,
+        title=f"Completing {name}",
+    )
