@@ -13,7 +13,7 @@ from ddeq.data.folder import load_folder
 from ddeq.data.mini import load_mini
 from ddeq.data.mnist import load_mnist, mnist_present
 from ddeq.data.modelnet import EIGHT, load_modelnet, modelnet_source
-from ddeq.data.shapes import shapes
+from ddeq.data.shapes import SIZES, shapes
 
 __all__ = ["DATASETS", "Entry", "load"]
 
@@ -77,7 +77,7 @@ def _modelnet8(root: Path, split: str) -> CloudDataset:
 
 
 def _shapes(root: Path, split: str) -> CloudDataset:
-    return cached(f"shapes/{split}", ["shapes", split], lambda: shapes(split))
+    return cached(f"shapes/{split}", ["shapes", split, SIZES[split]], lambda: shapes(split))
 
 
 def _modelnet_present(root: Path) -> bool:
@@ -132,7 +132,7 @@ DATASETS: dict[str, Entry] = {
         about="generated shapes of the same eight classes, 512 points",
         dim=3,
         num_classes=8,
-        sizes=(1600, 400),
+        sizes=(SIZES["train"], SIZES["test"]),
         licence="none needed",
         load=_shapes,
         present=_always,

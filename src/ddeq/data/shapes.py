@@ -14,13 +14,14 @@ from ddeq.data.formats.surface import sample
 from ddeq.data.recipes import RECIPES
 from ddeq.data.voxels import voxel_downsample
 
-__all__ = ["CLASSES", "shape", "shapes"]
+__all__ = ["CLASSES", "SIZES", "shape", "shapes"]
 
 CLASSES = tuple(RECIPES)
 """The eight classes that can be generated."""
 
 _OVERSAMPLING = 4
-_SIZES = {"train": 1600, "test": 400}
+SIZES = {"train": 4800, "test": 400}
+"""Shapes of each split, unless another number is asked for."""
 
 
 def shape(class_name: str, n_points: int, rng: np.random.Generator) -> np.ndarray:
@@ -59,16 +60,16 @@ def shapes(
 
     Args:
         split: ``"train"`` or ``"test"``: two different streams of shapes.
-        size: Number of shapes; 1,600 or 400 if not given.
+        size: Number of shapes; 4,800 or 400 if not given.
         seed: With the split and its index it determines a shape: a larger set begins with the
             shapes of a smaller one.
         n_points: Points of each shape.
     """
-    if split not in _SIZES:
+    if split not in SIZES:
         raise ValueError(f"split must be 'train' or 'test', got {split!r}")
-    count = _SIZES[split] if size is None else size
+    count = SIZES[split] if size is None else size
     labels = np.arange(count) % len(CLASSES)
-    stream = list(_SIZES).index(split) + 1
+    stream = list(SIZES).index(split) + 1
     clouds = [
         shape(CLASSES[label], n_points, np.random.default_rng([seed, stream, index + 1]))
         for index, label in enumerate(labels)

@@ -65,7 +65,7 @@ class CloudData(L.LightningDataModule):
         """Shuffled, augmented, bucketed by length; whole batches only."""
         data = self._changed(self.train)
         sampler = TrainingBuckets(
-            np.minimum(self.train.lengths, self._most()),
+            np.minimum(self.train.lengths, self.recipe.max_points),
             min(self.recipe.batch_size, len(self.train)),
             self.recipe.seed,
             drop_last=True,
@@ -97,17 +97,13 @@ class CloudData(L.LightningDataModule):
         if isinstance(loader.dataset, (AugmentedDataset, PartialDataset)):
             loader.dataset.set_epoch(epoch)
 
-    def _most(self) -> int:
-        """Points of a training cloud at most."""
-        return self.recipe.max_points if self.recipe.task == "classification" else 10**9
-
     def _changed(self, data: CloudDataset) -> CloudDataset | AugmentedDataset:
         """The training clouds with the recipe's random changes."""
         changes: list[Augmentation] = []
         if self.recipe.augment:
             changes = [affine, jitter] if data.dim == 2 else [jitter]
-        if data.lengths.max() > self._most():
-            changes = [partial(thin, most=self._most()), *changes]
+        if data.lengths.max() > self.recipe.max_points:
+            changes = [partial(thin, most=self.recipe.max_points), *changes]
         return AugmentedDataset(data, changes, self.recipe.seed) if changes else data
 
     def _loader(

@@ -33,8 +33,8 @@ class Recipe:
             the weights of the last step.
         validation: Share of the training set that is held out to choose the best epoch.
         augment: Random changes of the training clouds.
-        max_points: Classification: train on random subsets of so many points of each cloud, for
-            speed and variety. The network sees measures, so it is used on whole clouds.
+        max_points: Train on random subsets of so many points of each cloud, for speed and variety.
+            The network sees measures, so it is used on whole clouds.
         noise: Completion: share of the input points that get ``N(0, 1)`` noise in training.
         own_frame: Completion: share of the clouds normalised by their visible part alone, as a
             user's cloud is; the others stand in the frame of their whole, as in the paper.
@@ -75,7 +75,7 @@ class Recipe:
     average: float = 0.999
     validation: float = 0.05
     augment: bool = True
-    max_points: int = 128
+    max_points: int = 100_000
     noise: float = 0.05
     own_frame: float = 0.5
     free_weight: float = 0.1
@@ -144,7 +144,6 @@ _PAPER = Recipe(
     clip=float("inf"),
     average=0.0,
     augment=False,
-    max_points=100_000,
     own_frame=0.0,
     free_weight=0.0,
     residual_weight=0.0,
@@ -155,13 +154,22 @@ _PAPER = Recipe(
     train_steps=(200, 200),
 )
 
+_COMPLETION = Recipe(
+    task="completion",
+    data="shapes",
+    augment=False,
+    cross_layers=2,
+    own_frame=0.25,
+    residual_weight=0.02,
+    train_steps=(3, 6),
+    visits=6,
+)
+
 RECIPES: dict[str, Recipe] = {
     "mnist-classification": Recipe(
-        "classification", "mnist-pc", epochs=4, head_size=4, train_steps=(4, 8)
+        "classification", "mnist-pc", epochs=8, max_points=128, head_size=4, train_steps=(4, 8)
     ),
-    "mnist-completion": Recipe(
-        "completion", "mnist-pc", epochs=3, cross_layers=2, augment=False, own_frame=0.3
-    ),
+    "mnist-completion": replace(_COMPLETION, data="mnist-pc", epochs=4),
     "modelnet40-classification": Recipe(
         "classification",
         "modelnet40",
@@ -171,12 +179,14 @@ RECIPES: dict[str, Recipe] = {
         dropout=0.1,
         weight_decay=1e-2,
     ),
-    "modelnet8-completion": Recipe("completion", "modelnet8", epochs=60, cross_layers=2),
-    "shapes-completion": Recipe("completion", "shapes", epochs=30, cross_layers=2),
+    "modelnet8-completion": replace(_COMPLETION, data="modelnet8", epochs=60, max_points=256),
+    "shapes-completion": replace(_COMPLETION, epochs=18, batch_size=32, max_points=256),
     "mini-classification": Recipe(
-        "classification", "mnist-mini", epochs=20, validation=0.1, warmup=50
+        "classification", "mnist-mini", epochs=20, max_points=128, validation=0.1, warmup=50
     ),
-    "mini-completion": Recipe("completion", "mnist-mini", epochs=20, validation=0.1, warmup=50),
+    "mini-completion": replace(
+        _COMPLETION, data="mnist-mini", epochs=10, validation=0.1, warmup=50
+    ),
     "paper-mnist-classification": _PAPER,
     "paper-mnist-completion": replace(_PAPER, task="completion", cross_layers=3),
     "paper-modelnet40-classification": replace(
