@@ -1,5 +1,7 @@
 """Distributional deep equilibrium models: networks whose fixed points are point clouds."""
 
+from typing import Any
+
 from ddeq import kernels, metrics, nn, solvers
 from ddeq.adjoints import ImplicitGradient, PhantomGradient, jacobian_penalty
 from ddeq.clouds import Normalization, PointClouds
@@ -21,6 +23,8 @@ __all__ = [
     "ImplicitGradient",
     "Normalization",
     "PhantomGradient",
+    "PointCloudClassifier",
+    "PointCloudCompleter",
     "PointClouds",
     "Solution",
     "corollary2_gradient",
@@ -34,3 +38,11 @@ __all__ = [
     "wasserstein_gradient",
     "witness",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("PointCloudClassifier", "PointCloudCompleter"):  # they load scikit-learn
+        from ddeq import estimators
+
+        return getattr(estimators, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

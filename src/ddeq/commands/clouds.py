@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +12,9 @@ import torch
 
 from ddeq.clouds import PointClouds
 from ddeq.data.files import READABLE, CloudFile, CloudFileError, read_cloud
+from ddeq.data.view import NetworkView
 
 __all__ = ["UserCloud", "each_file", "expand"]
-
-NETWORK_POINTS = 1024
-"""A network trained on hundreds of points sees at most this many; the file keeps them all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,37 +32,18 @@ class UserCloud:
         """Dimension of the points."""
         return self.file.points.shape[1]
 
-    def for_network(self) -> PointClouds:
-        """The points in float32, thinned evenly if they are many, scaled to unit size.
+    @cached_property
+    def view(self) -> NetworkView:
+        """The cloud as a network sees it."""
+        return NetworkView(self.file.points)
 
-        Float32 cannot hold map coordinates, so the mean is taken off in float64 first; the
-        network normalises anyway.
-        """
-        points = self.thinned().astype(np.float64)
-        points = (points - self.shift()) / self.scale()
-        return PointClouds.from_list([torch.as_tensor(points, dtype=torch.float32)])
+    def for_network(self) -> PointClouds:
+        """The points in float32, thinned evenly if they are many, scaled to unit size."""
+        return self.view.for_network()
 
     def from_network(self, points: torch.Tensor) -> np.ndarray:
         """Points of the network's frame in the file's units and precision, ``(N, d)``."""
-        own = points.detach().double().numpy() * self.scale() + self.shift()
-        return own.astype(self.file.points.dtype)
-
-    def thinned(self) -> np.ndarray:
-        """All points, or a voxel-thinned part of many."""
-        from ddeq.data import voxel_downsample
-
-        points = self.file.points
-        if len(points) <= NETWORK_POINTS:
-            return points
-        return voxel_downsample(points, NETWORK_POINTS)
-
-    def shift(self) -> np.ndarray:
-        """Mean of the points, ``(d,)``."""
-        return self.file.points.mean(0, dtype=np.float64)
-
-    def scale(self) -> float:
-        """Largest deviation of a coordinate, 1 for a single place."""
-        return float(self.file.points.std(0, dtype=np.float64).max()) or 1.0
+        return self.view.from_network(points)
 
 
 def expand(paths: Iterable[str]) -> list[Path]:

@@ -68,7 +68,9 @@ def train(
     out: str | Path,
     root: str | Path | None = None,
     *,
+    data: CloudData | None = None,
     resume: bool = False,
+    verbose: bool = True,
     save_every: int = 200,
     trainer_options: dict[str, Any] | None = None,
 ) -> Classifier | Completer:
@@ -78,16 +80,19 @@ def train(
         recipe: The run.
         out: Its folder.
         root: Folder with the data.
+        data: Other batches than those of the set that the recipe names.
         resume: Go on from the last checkpoint of ``out``, if there is one.
+        verbose: Print figures on the way.
         save_every: Steps between checkpoints.
         trainer_options: Passed on to Lightning's ``Trainer``, e.g. devices and nodes.
 
     Returns:
-        The best model by the held-out clouds, in evaluation mode.
+        The best model by the held-out clouds, in evaluation mode; the last one if
+        ``recipe.validation`` is 0, when every cloud is trained on.
     """
     _quiet()
     out = Path(out)
-    data = CloudData(recipe, root)
+    data = CloudData(recipe, root) if data is None else data
     L.seed_everything(recipe.seed, verbose=False)
     module = make_module(recipe.make_model(data.train), recipe)
     best = ModelCheckpoint(out / "checkpoints", "best", monitor=module.metric, mode=module.best_is)
@@ -97,12 +102,18 @@ def train(
     trainer = L.Trainer(
         max_epochs=recipe.epochs,
         logger=[CSVLogger(out, "", ""), TensorBoardLogger(out, "", "tensorboard")],
-        callbacks=[*_averaging(recipe.average), best, last, ProgressLine()],
+        callbacks=[
+            *_averaging(recipe.average),
+            *([best] if recipe.validation else []),
+            last,
+            *([ProgressLine()] if verbose else []),
+        ],
         enable_progress_bar=False,
         enable_model_summary=False,
         num_sanity_val_steps=0,
         use_distributed_sampler=False,  # the buckets deal out their batches themselves
         gradient_clip_val=recipe.clip if recipe.clip != float("inf") else None,
+        **({} if recipe.validation else {"limit_val_batches": 0}),
         **(trainer_options or {}),
     )
     checkpoint = out / "checkpoints" / "last.ckpt"
@@ -112,19 +123,27 @@ def train(
         ckpt_path=str(checkpoint) if resume and checkpoint.exists() else None,
         weights_only=True,
     )
-    return _finish(module, best.best_model_path, out)
+    return _finish(module, best, out)
 
 
-def _finish(module: EquilibriumModule, best: str, out: Path) -> Classifier | Completer:
+def _finish(module: EquilibriumModule, best: ModelCheckpoint, out: Path) -> Classifier | Completer:
     """The best weights, saved for use."""
     import torch
 
-    if best:
-        state = torch.load(best, map_location="cpu", weights_only=True)["state_dict"]
+    recipe = module.recipe
+    facts = {
+        "data": recipe.data,
+        "recipe": f"{recipe.task}, {recipe.epochs} epochs of batch {recipe.batch_size}",
+    }
+    if best.best_model_path:
+        path = best.best_model_path
+        state = torch.load(path, map_location="cpu", weights_only=True)["state_dict"]
         module.load_state_dict(state)
+        name, value = module.metric.removeprefix("val/"), best.best_model_score
+        facts["metric"] = f"{name} {float(value):.4g} on held-out training clouds"
     model = module.model.eval()
-    model.solver = module.recipe.make_solver()
-    model.save_pretrained(out / "model")
+    model.solver = recipe.make_solver()
+    model.save_pretrained(out / "model", facts=facts)
     return model
 
 
