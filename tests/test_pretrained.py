@@ -1,12 +1,15 @@
 """Saving and loading: the same outputs to the bit, and one clear line when it cannot be done."""
 
 import json
+import re
+import socket
 from dataclasses import replace
 
 import huggingface_hub
 import pytest
 import torch
-from huggingface_hub.errors import LocalEntryNotFoundError
+import yaml
+from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 from maps import SMALL, SOLVERS
 from safetensors.torch import load_file, save_file
 
@@ -111,6 +114,34 @@ def test_the_folder_holds_safetensors_and_json_and_no_pickle(kind, tmp_path):
     assert json.loads((tmp_path / "config.json").read_text())["kind"] == kind
     weights = load_file(tmp_path / "model.safetensors")
     assert all(torch.equal(weights[name], value) for name, value in made.state_dict().items())
+
+
+@both
+def test_a_card_is_written(kind, tmp_path):
+    made = model(kind)
+    made.save_pretrained(tmp_path, facts={"data": "digits | letters", "metric": "99 %\nof all"})
+    card = (tmp_path / "README.md").read_text()
+    front = yaml.safe_load(card.split("---")[1])
+    assert front["library_name"] == "ddeq"
+    assert "point-cloud" in front["tags"]
+    assert "| data | digits \\| letters |" in card
+    assert "| metric | 99 % of all |" in card
+    size = sum(value.numel() for value in made.parameters())
+    assert f"{size:,} parameters" in card
+    config = json.loads(re.search(r"```json\n(.*?)```", card, re.DOTALL).group(1))
+    assert config == made.config()
+    use = re.search(r"```python\n(.*?)```", card, re.DOTALL).group(1)
+    scope = {"clouds": clouds().to_list(), "cloud": clouds().to_list()[0]}
+    exec(use.replace("FOLDER or user/repo", str(tmp_path)), scope)
+
+
+def test_a_card_that_is_there_stays(tmp_path):
+    made = model("completer")
+    made.save_pretrained(tmp_path, card="# Mine\n")
+    made.save_pretrained(tmp_path)
+    assert (tmp_path / "README.md").read_text() == "# Mine\n"
+    made.save_pretrained(tmp_path, facts={"data": "other"})
+    assert "| data | other |" in (tmp_path / "README.md").read_text()
 
 
 @both
@@ -232,7 +263,7 @@ def test_a_model_from_the_hub(tmp_path, monkeypatch):
     made.save_pretrained(tmp_path)
     asked = []
 
-    def download(repo, name):
+    def download(repo, name, **options):
         asked.append((repo, name))
         return str(tmp_path / name)
 
@@ -245,13 +276,47 @@ def test_a_model_from_the_hub(tmp_path, monkeypatch):
     }
 
 
-@pytest.mark.parametrize("error", [LocalEntryNotFoundError("no\nnetwork"), OSError("disk\nfull")])
+@pytest.mark.parametrize(
+    "error",
+    [LocalEntryNotFoundError("no\nnetwork"), OSError("disk\nfull"), HFValidationError("bad\nname")],
+    ids=lambda error: type(error).__name__,
+)
 def test_a_hub_that_cannot_be_reached(error, monkeypatch):
-    def download(repo, name):
+    def download(repo, name, **options):
         raise error
 
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
     assert_one_line(Classifier, "someone/digits", "someone/digits")
+
+
+@pytest.fixture
+def no_network(monkeypatch):
+    """Any attempt to look a name up or to connect fails, and is counted."""
+    attempts = []
+
+    def refuse(*args, **options):
+        attempts.append(args)
+        raise OSError("no network in this test")
+
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    return attempts
+
+
+def test_the_hub_without_a_network_is_one_line_at_once(no_network, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    assert_one_line(Classifier, "someone/digits", "someone/digits", "cannot be reached")
+    assert len(no_network) <= 2
+    assert capsys.readouterr() == ("", "")
+
+
+@both
+def test_shipped_names_need_no_network(kind, no_network):
+    KINDS[kind].from_pretrained("mnist-pc")
+    assert no_network == []
 
 
 @pytest.mark.parametrize("kind", KINDS)

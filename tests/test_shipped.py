@@ -21,6 +21,8 @@ def test_every_model_has_a_card_and_no_pickle(kind: str) -> None:
     for name in shipped(kind):
         files = {path.name for path in (SHIPPED / f"{kind}-{name}").iterdir()}
         assert files == {"README.md", "config.json", "model.safetensors"}
+        card = (SHIPPED / f"{kind}-{name}" / "README.md").read_text()
+        assert card.startswith("---\nlibrary_name: ddeq\n"), f"{name}: no front matter"
 
 
 def test_the_classifier_knows_unseen_digits() -> None:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import socket
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from typing_extensions import Self
+
+from ddeq.models.card import model_card
 
 __all__ = ["Pretrained", "shipped"]
 
@@ -37,22 +43,38 @@ class Pretrained:
         """A model with fresh weights."""
         raise NotImplementedError
 
-    def save_pretrained(self, folder: str | os.PathLike[str], card: str | None = None) -> None:
-        """Writes ``model.safetensors``, ``config.json`` and, if given, a card ``README.md``.
+    def save_pretrained(
+        self,
+        folder: str | os.PathLike[str],
+        card: str | None = None,
+        facts: Mapping[str, str] | None = None,
+    ) -> None:
+        """Writes ``model.safetensors``, ``config.json`` and a model card ``README.md``.
 
-        Files are replaced whole: an interrupted save leaves the old ones.
+        Files are replaced whole: an interrupted save leaves the old ones. A card that is there
+        already stays, unless ``card`` or ``facts`` say something new.
+
+        Args:
+            folder: Where to; it is made if need be.
+            card: The card's text, instead of one made from the configuration.
+            facts: What is known of the model's making, for the card: data, recipe, metric, ….
         """
         assert isinstance(self, torch.nn.Module)
         path = Path(folder)
         path.mkdir(parents=True, exist_ok=True)
         weights = {name: value.contiguous() for name, value in self.state_dict().items()}
-        save_file(weights, path / f".{WEIGHTS}")
-        config = json.dumps({"kind": self.kind, **self.config()}, indent=2)
-        (path / f".{CONFIG}").write_text(config + "\n")
-        for name in (WEIGHTS, CONFIG):
-            os.replace(path / f".{name}", path / name)
+        config = self.config()
+        texts = {CONFIG: json.dumps({"kind": self.kind, **config}, indent=2) + "\n"}
         if card is not None:
-            (path / CARD).write_text(card)
+            texts[CARD] = card
+        elif facts is not None or not (path / CARD).exists():
+            size = sum(value.numel() for value in weights.values())
+            texts[CARD] = model_card(self.kind, config, size, facts)
+        save_file(weights, path / f".{WEIGHTS}")
+        for name, text in texts.items():
+            (path / f".{name}").write_text(text, encoding="utf-8")
+        for name in (WEIGHTS, *texts):
+            os.replace(path / f".{name}", path / name)
 
     @classmethod
     def from_pretrained(cls, name: str | os.PathLike[str]) -> Self:
@@ -102,12 +124,35 @@ def _locate(kind: str, name: str) -> Path:
     if name.count("/") != 1 or name.startswith((".", "/", "~")):
         names = ", ".join(shipped(kind)) or "none yet"
         raise ValueError(f"no {kind} called {name!r}: neither a folder nor shipped ({names})")
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+    return _fetch(name)
 
+
+def _fetch(repo: str) -> Path:
+    """The folder of a model from the hub, or from its cache where there is no network."""
+    from huggingface_hub import constants, errors, hf_hub_download
+
+    # Without a network the hub's own client would try for half a minute and say so each time.
+    options = {} if _reachable(constants.ENDPOINT) else {"local_files_only": True}
     try:
-        hf_hub_download(name, WEIGHTS)
-        return Path(hf_hub_download(name, CONFIG)).parent
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise ValueError(f"cannot fetch {name!r} from the Hugging Face hub: {reason}") from error
+        hf_hub_download(repo, WEIGHTS, **options)
+        return Path(hf_hub_download(repo, CONFIG, **options)).parent
+    except errors.LocalEntryNotFoundError as error:
+        reason = "the hub cannot be reached and there is no copy of it here"
+        cause: Exception = error
+    except errors.RepositoryNotFoundError as error:
+        reason, cause = "there is no such repository, or it is private", error
+    except errors.EntryNotFoundError as error:
+        reason, cause = f"the repository has no {WEIGHTS} and {CONFIG}", error
+    except (errors.HfHubHTTPError, errors.HFValidationError, OSError) as error:
+        reason, cause = (str(error).strip().splitlines() or [type(error).__name__])[0], error
+    raise ValueError(f"cannot fetch {repo!r} from the Hugging Face hub: {reason}") from cause
+
+
+def _reachable(address: str) -> bool:
+    """Whether the host of an address has one, as far as can be told without asking it."""
+    if getproxies():
+        return True  # the proxy looks the name up
+    try:
+        return bool(socket.getaddrinfo(urlsplit(address).hostname, None))
+    except OSError:
+        return False
