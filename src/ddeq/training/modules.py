@@ -18,6 +18,7 @@ from ddeq.metrics import accuracy, wasserstein2
 from ddeq.models import Classifier, Completer
 from ddeq.solution import Solution
 from ddeq.training.recipes import Recipe
+from ddeq.training.shares import join_shares
 from ddeq.training.visits import visit
 
 __all__ = ["ClassificationModule", "CompletionModule", "EquilibriumModule", "make_module"]
@@ -48,6 +49,7 @@ class EquilibriumModule(L.LightningModule):
 
     def on_train_start(self) -> None:
         """Begins where the run stands: after a restart, in the middle of an epoch."""
+        self.model.network.share = self.share
         self.on_train_epoch_start()  # Lightning leaves it out for an epoch that was begun before
 
     def on_train_epoch_start(self) -> None:
@@ -78,6 +80,7 @@ class EquilibriumModule(L.LightningModule):
                 "train/steps": solution.steps.float().mean(),
             },
             batch_size=len(solution.value),
+            sync_dist=True,
         )
         return loss
 
@@ -95,13 +98,21 @@ class EquilibriumModule(L.LightningModule):
         """
         raise NotImplementedError
 
+    @property
+    def share(self) -> tuple[int, int]:
+        """Rank and number of the processes that share each batch."""
+        return self.global_rank, self.trainer.world_size
+
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Keeps the particles of the batches at hand."""
-        checkpoint["particles"] = {s: (z.points, z.mask) for s, z in self.particles.items()}
+        """Keeps the particles of the batches at hand, those of all processes."""
+        whole = {slot: join_shares(z) for slot, z in self.particles.items()}
+        checkpoint["particles"] = {slot: (z.points, z.mask) for slot, z in whole.items()}
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Takes them up again."""
-        self.particles = {s: PointClouds(*z) for s, z in checkpoint["particles"].items()}
+        rank, replicas = self.share
+        whole = {slot: PointClouds(*z) for slot, z in checkpoint["particles"].items()}
+        self.particles = {slot: z[rank::replicas] for slot, z in whole.items()}
 
     def log_validation(self, values: dict[str, Tensor], solution: Solution) -> None:
         """Logs per-cloud values ``(B,)`` and the state of the equilibria."""
@@ -145,8 +156,8 @@ class ClassificationModule(EquilibriumModule):
         loss = F.cross_entropy(self.model.logits(z), labels)
         return loss, solution
 
-    def validation_step(self, batch: Any, index: int) -> None:
-        """Accuracy and cross entropy of held-out clouds."""
+    def validation_step(self, batch: Any, index: int) -> Tensor:
+        """Accuracy and cross entropy of held-out clouds; gives the predicted classes, ``(B,)``."""
         x, labels = batch
         z, solution = self.model.latent(x)
         logits = self.model.logits(z)
@@ -155,6 +166,7 @@ class ClassificationModule(EquilibriumModule):
             "loss": F.cross_entropy(logits, labels, reduction="none"),
         }
         self.log_validation(values, solution)
+        return logits.argmax(1)
 
 
 class CompletionModule(EquilibriumModule):
@@ -172,7 +184,9 @@ class CompletionModule(EquilibriumModule):
     ) -> tuple[Tensor, Solution]:
         """The loss of a batch, part of its clouds in the frame of what is visible."""
         rng = np.random.default_rng([self.recipe.seed, seed, 1])
-        own = torch.as_tensor(rng.random(len(batch.labels)) < self.recipe.own_frame)
+        rank, replicas = self.share
+        draws = rng.random(len(batch.labels) * replicas)[rank::replicas]
+        own = torch.as_tensor(draws < self.recipe.own_frame)
         frame = visible_frame(batch.partial, own.to(batch.labels.device))
         partial, removed, target = (
             frame.apply(clouds) for clouds in (batch.partial, batch.removed, batch.target)
