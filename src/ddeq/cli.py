@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 __all__ = ["main"]
 
-COMMANDS = ("tour", "classify", "complete", "info", "flow", "train", "eval", "data")
+COMMANDS = ("tour", "classify", "complete", "info", "flow", "train", "eval", "plot", "data")
 """Each is a module of :mod:`ddeq.commands` with ``add_parser(subparsers)`` and ``run(args)``."""
 
 
