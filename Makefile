@@ -1,10 +1,11 @@
 # make run   set up, then classify and complete real clouds and show the result
 # make test  set up, then lint, type-check and test
+# make bench set up, then measure cost and convergence (alone on the machine)
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test slow lint clean
+.PHONY: run test slow bench lint clean
 
 run: $(VENV)/.ready
 	$(BIN)/ddeq tour
@@ -14,6 +15,9 @@ test: $(VENV)/.ready lint
 
 slow: $(VENV)/.ready
 	$(BIN)/python -m pytest -q -m slow
+
+bench: $(VENV)/.ready
+	$(BIN)/ddeq bench
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .

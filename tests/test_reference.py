@@ -1,18 +1,14 @@
 """The benchmark's reference gives the library's answers: only its cost differs."""
 
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 
 from ddeq import PointClouds
+from ddeq.benchmarks.reference import load_reference
 from ddeq.nn import EquilibriumNetwork
 from ddeq.solvers import WassersteinFlow
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
-
-from reference import ReferenceFlow, ReferenceMap
+reference = load_reference()
 
 
 @pytest.mark.parametrize("with_fixed", [False, True])
@@ -25,11 +21,11 @@ def test_reference_flow_is_the_librarys_flow(with_fixed: bool) -> None:
     )
     fixed = fixed if with_fixed else None
     f = network.bind(network.encode(x, fixed)).detach()
-    slow = ReferenceMap(network, x, fixed)
+    slow = reference.ReferenceMap(network, x, fixed)
     torch.testing.assert_close(slow(z).points, f(z).points, atol=1e-5, rtol=1e-5)
     ours = WassersteinFlow(max_steps=4, tol=0, step_size=0.5).solve(f, z, save_every=1)
     here = z
     for k in range(3):
-        here, residual = ReferenceFlow(0.5).step(slow, here)
+        here, residual = reference.ReferenceFlow(0.5).step(slow, here)
         torch.testing.assert_close(here.points, ours.trajectory[k + 1].points, atol=1e-4, rtol=1e-4)
         torch.testing.assert_close(residual, ours.residuals[k + 1], atol=1e-4, rtol=1e-4)

@@ -12,7 +12,18 @@ from collections.abc import Sequence
 
 __all__ = ["main"]
 
-COMMANDS = ("tour", "classify", "complete", "info", "flow", "train", "eval", "plot", "data")
+COMMANDS = (
+    "tour",
+    "classify",
+    "complete",
+    "info",
+    "flow",
+    "train",
+    "eval",
+    "plot",
+    "bench",
+    "data",
+)
 """Each is a module of :mod:`ddeq.commands` with ``add_parser(subparsers)`` and ``run(args)``."""
 
 

@@ -1,0 +1,78 @@
+"""What the processes of the step section do; each function prepares, and returns what is run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from ddeq.benchmarks.problems import Samples, problem, training_step
+from ddeq.benchmarks.reference import load_reference
+from ddeq.benchmarks.worker import seconds
+from ddeq.models import Completer
+from ddeq.solution import Solution
+from ddeq.solvers import Solver
+
+__all__ = ["completion", "once", "reference_step", "solver_step", "training"]
+
+Timing = tuple[int, float]
+"""How often a call is timed, and the seconds after which it is not repeated."""
+
+
+def solver_step(
+    samples: Samples, head_size: int, seed: int, timing: Timing, solver: Solver
+) -> Callable[[], float]:
+    """Seconds of one step of a solver: a solve over its evaluations, mean over clouds."""
+    case = problem(samples, head_size, seed)
+    with torch.no_grad():
+        f = case.model.network.bind(case.model.network.encode(case.x, case.fixed))
+
+    solutions: list[Solution] = []
+
+    def solve() -> None:
+        solutions[:] = [solver.solve(f, case.z0)]
+
+    def measure() -> float:
+        elapsed = seconds(solve, *timing)
+        return elapsed / float(solutions[0].steps.double().mean())
+
+    return measure
+
+
+def training(
+    samples: Samples, head_size: int, seed: int, timing: Timing, solver: Solver
+) -> Callable[[], float]:
+    """Seconds of one training step."""
+    case = problem(samples, head_size, seed)
+    case.model.solver = solver
+    return lambda: seconds(lambda: training_step(case, seed), *timing)
+
+
+def once(samples: Samples, head_size: int, seed: int, solver: Solver) -> Callable[[], int]:
+    """One training step, for its memory; gives the evaluations of its solve."""
+    case = problem(samples, head_size, seed)
+    case.model.solver = solver
+    return lambda: training_step(case, seed)
+
+
+def reference_step(
+    samples: Samples, head_size: int, seed: int, timing: Timing
+) -> Callable[[], tuple[float, float]]:
+    """Seconds of one step of the reference, and of its evaluation with a backward pass."""
+    reference = load_reference()
+    case = problem(samples, head_size, seed)
+    slow = reference.ReferenceMap(case.model.network, case.x, case.fixed)
+    repeat = min(timing[0], 2), timing[1]
+
+    def measure() -> tuple[float, float]:
+        step = seconds(lambda: reference.ReferenceFlow().step(slow, case.z0), *repeat)
+        return step, seconds(lambda: case.loss(slow(case.z0)).backward(), *repeat)
+
+    return measure
+
+
+def completion(points: int, seed: int, timing: Timing) -> Callable[[], float]:
+    """Seconds to complete one cloud with the shipped weights."""
+    model = Completer.from_pretrained("mnist-pc")
+    cloud = torch.randn(points, 2, generator=torch.Generator().manual_seed(seed))
+    return lambda: seconds(lambda: model.complete(cloud, seed), 3 * timing[0], timing[1])
