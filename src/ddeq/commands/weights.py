@@ -7,7 +7,7 @@ from functools import cache
 from ddeq.models import Classifier, Completer
 from ddeq.models.pretrained import shipped
 
-__all__ = ["classifier_for", "completer_for"]
+__all__ = ["available", "classifier_for", "completer_for"]
 
 _DEFAULTS = {
     ("classifier", 2): "mnist-pc",
@@ -15,6 +15,11 @@ _DEFAULTS = {
     ("completer", 2): "mnist-pc",
     ("completer", 3): "shapes",
 }
+
+
+def available(kind: str, dim: int) -> bool:
+    """Whether a model of this kind comes with the package for points in ``dim`` dimensions."""
+    return _DEFAULTS.get((kind, dim), "") in shipped(kind)
 
 
 @cache
@@ -34,13 +39,12 @@ def completer_for(dim: int, name: str | None) -> Completer:
 
 
 def _default(kind: str, dim: int) -> str:
-    name = _DEFAULTS.get((kind, dim), "")
-    if name not in shipped(kind):
+    if not available(kind, dim):
         raise ValueError(
             f"no {kind} for {dim}-D clouds comes with this version: train one and name its "
             "folder with --weights"
         )
-    return name
+    return _DEFAULTS[kind, dim]
 
 
 def _check(expected: int, dim: int, name: str | None) -> None:

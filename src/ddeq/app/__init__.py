@@ -1,0 +1,1 @@
+"""The browser demo: a small local server, and the page it serves."""
