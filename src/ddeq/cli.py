@@ -18,6 +18,7 @@ COMMANDS = (
     "complete",
     "info",
     "flow",
+    "demo",
     "train",
     "eval",
     "plot",
