@@ -52,6 +52,8 @@ def run(settings: Settings, track: Track = untracked) -> dict[str, Any]:
         "completion": _Completion(data, settings),
         "classification": _Digits(data, settings),
     }
+    for case in cases.values():
+        _solve(case, replace(SOLVERS["Weiszfeld"], max_steps=1))  # to warm up
     jobs = [
         (task, name, count)
         for task in cases
