@@ -4,23 +4,35 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+from ddeq.commands.errors import UsageError, output_path
 
 __all__ = ["add_parser", "run"]
 
 _DEFINITIONS = """
-metrics (mean +- standard error over clouds):
+Every figure is the mean over clouds +- its standard error (deviation / sqrt(number of clouds)).
+
+classification:
   accuracy           share of clouds whose largest logit is the label's
-  mmd2               squared MMD with kernel -|x - y| (energy distance)
-  W2, W2^2           exact 2-Wasserstein distance, and its square
-  OT                 exact optimal transport cost with Euclidean ground cost
-  Chamfer            mean squared distance to the nearest neighbour, both ways added
-  free / whole       new points against the removed ones / whole result against the whole target
+  cross entropy      -log of the probability of the label
+completion, free: new points x against the removed ones y; whole: result x against target y:
+  mmd2               squared MMD with kernel -|x - y| (the energy distance):
+                     2 E|x - y| - E|x - x'| - E|y - y'|
+  W2, W2^2           exact 2-Wasserstein distance sqrt(min E|x - y|^2) over all couplings of
+                     the two clouds, and its square
+  OT                 exact optimal transport cost min E|x - y|, Euclidean ground cost
+  Chamfer            mean squared distance to the nearest point of the other cloud, both ways
+                     added
+both:
   relative residual  MMD^2(z, F(z)) at the equilibrium over that at the start
   spread             root mean square distance of the particles from their mean (0: collapsed)
+  solver steps       evaluations of the network until the cloud's solve stopped
 All completion metrics are in the frame of the whole cloud at unit variance per coordinate.
 """
+
+_SHIPPED_FOR = {"mnist-mini": "mnist-pc"}  # data whose weights have another name
 
 
 def add_parser(subparsers: argparse._SubParsersAction) -> None:
@@ -28,8 +40,8 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     parser = subparsers.add_parser(
         "eval",
         help="measure a model on a whole test set",
-        description="Measures a model on every cloud of its test set." + _DEFINITIONS,
-        epilog="Example: ddeq eval mini-classification --weights runs/mini-classification/model",
+        description="Measures a model on every cloud of its test set.\n" + _DEFINITIONS,
+        epilog="Example: ddeq eval mini-classification --weights mnist-pc --confusion errors.png",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("recipe", help="name of a recipe: it says the task and the data")
@@ -40,6 +52,12 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
         action="store_true",
         help="completion of clouds as users have them: each normalised by its visible part",
     )
+    parser.add_argument(
+        "--confusion",
+        metavar="FILE",
+        help="classification: also draw which classes are taken for which (png, svg or pdf)",
+    )
+    parser.add_argument("--force", action="store_true", help="overwrite an existing picture")
     parser.add_argument("--noise", type=float, default=0.0, help="share of noisy input points")
     parser.add_argument("--limit", type=int, help="only the first so many clouds")
     parser.add_argument("--batch-size", type=int, default=64)
@@ -58,10 +76,14 @@ def run(args: argparse.Namespace) -> int:
     if args.recipe not in RECIPES:
         raise ValueError(f"no recipe {args.recipe!r}: one of {', '.join(RECIPES)}")
     recipe = RECIPES[args.recipe]
+    if args.confusion and recipe.task != "classification":
+        raise UsageError("--confusion is for classification: a completion has no classes")
+    if args.confusion:
+        output_path(args.confusion, (".png", ".svg", ".pdf"), args.force)
     data = load(recipe.data, "test", args.data_root)
     if args.limit:
         data = data.subset(np.arange(min(args.limit, len(data))))
-    weights = args.weights or recipe.data
+    weights = args.weights or _SHIPPED_FOR.get(recipe.data, recipe.data)
     measure = _classification if recipe.task == "classification" else _completion
     result = measure(weights, data, args)
     if args.json:
@@ -82,8 +104,19 @@ def _classification(weights: str, data: Any, args: argparse.Namespace) -> dict[s
         _table(rows)
         for name, share in zip(data.classes, report.per_class(), strict=True):
             print(f"  {name:18}{100 * share:6.2f} %")
+    if args.confusion:
+        _draw(args.confusion, report.confusion, data.classes, quiet=args.json)
     plain = {name: vars(mean) for name, mean in rows.items()}
     return {**plain, "confusion": report.confusion.tolist()}
+
+
+def _draw(path: str, counts: Any, classes: Sequence[str], quiet: bool) -> None:
+    from ddeq.charts import confusion
+    from ddeq.plots import save
+
+    save(confusion(counts, classes), path)
+    if not quiet:
+        print(f"picture: {path}")
 
 
 def _completion(weights: str, data: Any, args: argparse.Namespace) -> dict[str, Any]:

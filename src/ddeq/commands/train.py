@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import inspect
+import os
+import re
+import textwrap
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ddeq.training import Recipe
@@ -20,16 +24,31 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
         help="train a model",
         description=(
             "Trains a model by a recipe: a name (ddeq train --list), or a recipe.yaml that an "
-            "earlier run wrote. Every field of the recipe is an option, e.g. --epochs 2; "
-            "ddeq train RECIPE --print shows them all. The model is left in OUT/model."
+            "earlier run wrote. Every field of the recipe is an option, given after its name: "
+            "--epochs 2 --train-steps [4,8]; ddeq train RECIPE --print shows their values. The "
+            "model is left in OUT/model, the recipe in OUT/recipe.yaml, figures in "
+            "OUT/metrics.csv and for TensorBoard, a picture of each epoch in OUT/samples, and "
+            "checkpoints, from which a killed run goes on exactly, in OUT/checkpoints."
         ),
-        epilog="Example: ddeq train mini-classification --epochs 3 -o runs/try",
+        epilog=(
+            "Examples: ddeq train mini-classification --epochs 3 -o runs/try; "
+            "ddeq train runs/try/recipe.yaml --init runs/try/model -o runs/more"
+        ),
+        allow_abbrev=False,  # --data is a field of the recipe, not short for --data-root
+        add_help=False,
     )
+    parser.add_argument("-h", "--help", action=_Help, nargs=0, help="show this and stop")
     parser.add_argument("recipe", nargs="?", help="name of a recipe, or a YAML file")
     parser.add_argument("-o", "--out", help="folder of the run (default: runs/RECIPE)")
     parser.add_argument("--data-root", help="folder with data you have (default: $DDEQ_DATA)")
+    parser.add_argument("--init", metavar="WEIGHTS", help="fine-tune: start from a name or folder")
     parser.add_argument("--resume", action="store_true", help="go on after an interruption")
     parser.add_argument("--force", action="store_true", help="start over in a folder that is used")
+    parser.add_argument("--devices", type=int, metavar="N", help="processes that share each batch")
+    parser.add_argument("--nodes", type=int, default=1, metavar="N", help="machines of so many (1)")
+    parser.add_argument("--save-every", type=int, default=200, metavar="N", help="steps (200)")
+    parser.add_argument("--log-every", type=int, default=50, metavar="N", help="steps (50)")
+    parser.add_argument("--wandb", action="store_true", help="also log to Weights & Biases")
     parser.add_argument("--list", action="store_true", help="list the recipes and stop")
     parser.add_argument("--print", action="store_true", help="print the recipe as YAML and stop")
     parser.set_defaults(run=run, takes_rest=True)
@@ -51,19 +70,71 @@ def run(args: argparse.Namespace) -> int:
         print(text, end="")
         return 0
     out = Path(args.out or f"runs/{Path(args.recipe).stem}")
-    if (out / "recipe.yaml").exists() and not (args.resume or args.force):
-        raise ValueError(f"{out} holds a run: add --resume to go on with it, --force to start over")
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "recipe.yaml").write_text(text)
-    train(recipe, out, args.data_root, resume=args.resume)
-    print(f"model in {out / 'model'}")
-    if args.recipe in RECIPES:
+    options = _trainer_options(args, recipe)
+    first = _rank() == 0  # the other processes run the same command beside the first
+    if first:
+        _claim(out, text, args.resume or args.force)
+    train(
+        recipe,
+        out,
+        args.data_root,
+        init=args.init,
+        resume=args.resume,
+        save_every=args.save_every,
+        wandb=args.wandb,
+        trainer_options=options,
+    )
+    if first:
+        print(f"model in {out / 'model'}")
+    if first and args.recipe in RECIPES:
         print(f"measure it with: ddeq eval {args.recipe} --weights {out / 'model'}")
     return 0
 
 
+def _claim(out: Path, text: str, used: bool) -> None:
+    """Makes the folder of a run, which must not hold another one."""
+    if (out / "recipe.yaml").exists() and not used:
+        raise ValueError(f"{out} holds a run: add --resume to go on with it, --force to start over")
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "recipe.yaml").write_text(text)
+
+
+def _trainer_options(args: argparse.Namespace, recipe: Recipe) -> dict[str, Any]:
+    """Options of Lightning's trainer; wrong ones are found before anything starts."""
+    for name in ("devices", "nodes", "save_every", "log_every"):
+        value = getattr(args, name)
+        if value is not None and value < 1:
+            raise ValueError(f"--{name.replace('_', '-')} must be at least 1, got {value}")
+    if args.wandb:
+        from ddeq.training.loggers import check_wandb
+
+        check_wandb()
+    options: dict[str, Any] = {"log_every_n_steps": args.log_every, "num_nodes": args.nodes}
+    if args.devices is not None:
+        options["devices"] = args.devices
+    processes = (args.devices or 1) * args.nodes
+    if processes > 1:
+        options["strategy"] = "ddp"
+    if recipe.batch_size % processes:
+        raise ValueError(
+            f"batch_size {recipe.batch_size} cannot be divided among {processes} processes"
+        )
+    return options
+
+
+def _rank() -> int:
+    """Which of the processes that share the batches this is."""
+    for name in ("RANK", "LOCAL_RANK", "SLURM_PROCID"):
+        if name in os.environ:
+            return int(os.environ[name])
+    return 0
+
+
 def parse_recipe(name: str, options: list[str]) -> Recipe:
-    """A recipe by name or from a file, with fields replaced by ``--field value`` options."""
+    """A recipe by name or from a file, with fields replaced by ``--field value`` options.
+
+    A field may be written with dashes, ``--batch-size``, as other options are.
+    """
     from jsonargparse import ArgumentParser
 
     from ddeq.training import RECIPES, Recipe
@@ -79,10 +150,42 @@ def parse_recipe(name: str, options: list[str]) -> Recipe:
     else:
         raise ValueError(f"no recipe {name!r}: neither a YAML file nor one of {', '.join(RECIPES)}")
     try:
-        values = parser.parse_args(options).as_dict()
+        values = parser.parse_args([_underscored(option) for option in options]).as_dict()
     except Exception as error:
         raise ValueError(str(error)) from error
     return Recipe(**{**values, "train_steps": tuple(values["train_steps"])})
+
+
+def _underscored(option: str) -> str:
+    """``--batch-size=8`` as ``--batch_size=8``; anything else as it is."""
+    if not option.startswith("--"):
+        return option
+    name, equals, value = option[2:].partition("=")
+    return f"--{name.replace('-', '_')}{equals}{value}"
+
+
+class _Help(argparse.Action):
+    """The help of the command, then every field of a recipe with what it means."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from ddeq.training import Recipe
+
+        print(parser.format_help())
+        print("fields of a recipe, each an option:")
+        indent = " " * 20
+        for name, text in _meanings(Recipe.__doc__ or ""):
+            head = f"  --{name}"
+            words = textwrap.wrap(text, 78, initial_indent=indent, subsequent_indent=indent)
+            print(head.ljust(19), "\n".join(words).lstrip())
+        parser.exit()
+
+
+def _meanings(doc: str) -> list[tuple[str, str]]:
+    """Names and meanings of the attributes that a docstring lists."""
+    section = inspect.cleandoc(doc).split("Attributes:\n")[1].split("\n\n")[0]
+    entries = re.split(r"^    (?=\w+: )", section, flags=re.MULTILINE)[1:]
+    pairs = (entry.split(": ", 1) for entry in entries)
+    return [(name, " ".join(text.replace("``", "").split())) for name, text in pairs]
 
 
 def _plain(recipe: Recipe) -> dict:

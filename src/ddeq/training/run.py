@@ -11,13 +11,15 @@ from typing import Any
 
 import lightning as L
 from lightning.pytorch.callbacks import Callback, ModelCheckpoint, WeightAveraging
-from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 from torch import Tensor
 
 from ddeq.models import Classifier, Completer
+from ddeq.training.callbacks import EarlyPictures
 from ddeq.training.data import CloudData
+from ddeq.training.loggers import make_loggers
 from ddeq.training.modules import EquilibriumModule, make_module
 from ddeq.training.recipes import Recipe
+from ddeq.training.start import start_from
 
 __all__ = ["train"]
 
@@ -42,7 +44,7 @@ class ProgressLine(Callback):
     def on_train_batch_end(self, trainer: L.Trainer, *_: Any) -> None:
         """Prints if it is time."""
         now = time.monotonic()
-        if now - self.shown < self.every:
+        if now - self.shown < self.every or not trainer.is_global_zero:
             return
         self.shown = now
         total = int(trainer.estimated_stepping_batches)
@@ -58,6 +60,8 @@ class ProgressLine(Callback):
 
     def on_validation_epoch_end(self, trainer: L.Trainer, module: L.LightningModule) -> None:
         """Prints what was measured on the held-out clouds."""
+        if not trainer.is_global_zero:
+            return
         values = {k: float(v) for k, v in trainer.callback_metrics.items() if k.startswith("val/")}
         shown = "  ".join(f"{name[4:]} {value:.4g}" for name, value in values.items())
         print(f"epoch {trainer.current_epoch + 1}/{trainer.max_epochs}  {shown}", flush=True)
@@ -69,9 +73,11 @@ def train(
     root: str | Path | None = None,
     *,
     data: CloudData | None = None,
+    init: str | None = None,
     resume: bool = False,
     verbose: bool = True,
     save_every: int = 200,
+    wandb: bool = False,
     trainer_options: dict[str, Any] | None = None,
 ) -> Classifier | Completer:
     """Trains a model and leaves it in ``out/model``; ``out/checkpoints`` holds best and last.
@@ -81,10 +87,13 @@ def train(
         out: Its folder.
         root: Folder with the data.
         data: Other batches than those of the set that the recipe names.
+        init: Weights to begin with: shipped ones by name, or a folder.
         resume: Go on from the last checkpoint of ``out``, if there is one.
         verbose: Print figures on the way.
         save_every: Steps between checkpoints.
-        trainer_options: Passed on to Lightning's ``Trainer``, e.g. devices and nodes.
+        wandb: Also log to Weights & Biases.
+        trainer_options: Passed on to Lightning's ``Trainer``, e.g. devices and nodes. Processes
+            share each batch, so that the result is that of one process.
 
     Returns:
         The best model by the held-out clouds, in evaluation mode; the last one if
@@ -95,14 +104,18 @@ def train(
     data = CloudData(recipe, root) if data is None else data
     L.seed_everything(recipe.seed, verbose=False)
     module = make_module(recipe.make_model(data.train), recipe)
+    if init is not None:
+        start_from(module.model, init)
     best = ModelCheckpoint(out / "checkpoints", "best", monitor=module.metric, mode=module.best_is)
     last = ModelCheckpoint(
         out / "checkpoints", "last", every_n_train_steps=save_every, enable_version_counter=False
     )
+    checkpoint = _last(out) if resume else None
     trainer = L.Trainer(
         max_epochs=recipe.epochs,
-        logger=[CSVLogger(out, "", ""), TensorBoardLogger(out, "", "tensorboard")],
+        logger=make_loggers(out, checkpoint, wandb),
         callbacks=[
+            EarlyPictures(out),
             *_averaging(recipe.average),
             *([best] if recipe.validation else []),
             last,
@@ -116,14 +129,19 @@ def train(
         **({} if recipe.validation else {"limit_val_batches": 0}),
         **(trainer_options or {}),
     )
-    checkpoint = out / "checkpoints" / "last.ckpt"
     trainer.fit(
         module,
         datamodule=data,
-        ckpt_path=str(checkpoint) if resume and checkpoint.exists() else None,
+        ckpt_path=checkpoint,
         weights_only=True,
     )
     return _finish(module, best, out)
+
+
+def _last(out: Path) -> Path | None:
+    """The last checkpoint of a run, if it got that far."""
+    path = out / "checkpoints" / "last.ckpt"
+    return path if path.exists() else None
 
 
 def _finish(module: EquilibriumModule, best: ModelCheckpoint, out: Path) -> Classifier | Completer:
@@ -143,7 +161,8 @@ def _finish(module: EquilibriumModule, best: ModelCheckpoint, out: Path) -> Clas
         facts["metric"] = f"{name} {float(value):.4g} on held-out training clouds"
     model = module.model.eval()
     model.solver = recipe.make_solver()
-    model.save_pretrained(out / "model", facts=facts)
+    if module.trainer.is_global_zero:
+        model.save_pretrained(out / "model", facts=facts)
     return model
 
 
