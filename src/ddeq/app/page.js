@@ -125,14 +125,16 @@ async function classify() {
 
 function showClasses(completed) {
   const box = get("bars"), note = document.createElement("p");
+  const able = about.classifier.includes(app.cloud.dim);
   get("verdict").textContent = "";
-  if (about.classifier.includes(app.cloud.dim) && (seen || completed)) {
+  box.className = able ? "able" : "";
+  if (able && (seen || completed)) {
     const best = bars(box, seen, completed);
     get("verdict").textContent =
       `${completed ? "completed" : "input"}: ${best.name}, ${percent(best.probability)}`;
     return;
   }
-  note.textContent = !about.classifier.includes(app.cloud.dim)
+  note.textContent = !able
     ? `No classifier for ${app.cloud.dim}-D clouds comes with this version.`
     : app.cloud.kept.length ? "Looking …" : "Nothing to classify yet.";
   box.replaceChildren(note);

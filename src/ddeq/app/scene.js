@@ -90,17 +90,19 @@ export class Scene {
       for (const p of layer.points) dots.push([...this.project(p), layer]);
     }
     if (this.dim === 3) dots.sort((a, b) => a[2] - b[2]);
+    const back = dots.length ? dots[0][2] : 0, span = dots.length ? dots.at(-1)[2] - back : 0;
     const size = Math.max(2, Math.min(width / 76, width / (6.5 * Math.sqrt(dots.length || 1))));
     this.haze = color("stage");
-    for (const [x, y, near, layer] of dots) this.dot(pen, x, y, near, layer, size);
+    for (const [x, y, near, layer] of dots) {  // nearness from 0, the farthest, to 1
+      this.dot(pen, x, y, span ? (near - back) / span : 1, layer, size);
+    }
     this.drawLines(pen, marks.lines || []);
     if (marks.circle) this.drawCircle(pen, ...marks.circle);
   }
 
   dot(pen, x, y, near, layer, size) {
-    const depth = this.dim === 3 ? Math.max(-1, Math.min(1, near / this.radius)) : 1;
-    const r = this.dim === 3 ? size * (0.95 + 0.25 * depth) : size;
-    const paint = hazy(layer.color, this.haze, 0.32 * (1 - depth));
+    const r = this.dim === 3 ? size * (0.75 + 0.45 * near) : size;
+    const paint = hazy(layer.color, this.haze, (layer.rim ? 0.3 : 0.6) * (1 - near));
     pen.beginPath();
     pen.arc(x, y, layer.hollow ? r * 0.72 : layer.rim ? r * 1.1 + 0.5 : r, 0, 7);
     if (layer.hollow) {
