@@ -71,7 +71,7 @@ class EquilibriumModule(L.LightningModule):
         start = self.particles[slot] if begin + first < step else None
         loss, solution = self.loss(batch, begin + first, start)
         if recipe.visits > 1:
-            self.particles[slot] = solution.value
+            self.particles[slot] = solution.image
         self.log_dict(
             {
                 "train/loss": loss.detach(),
