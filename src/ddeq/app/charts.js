@@ -2,7 +2,7 @@
 
 import { color, fit } from "/scene.js";
 
-const PAD = { left: 40, right: 8, top: 8, bottom: 18 };
+const PAD = { left: 44, right: 8, top: 8, bottom: 18 };
 
 // A curve with a dot at `at`; a logarithmic axis for values that fall by powers of ten.
 export function curve(canvas, values, at, log = false) {
@@ -49,10 +49,10 @@ export function between(values, at) {
   return (1 - share) * values[k] + share * values[k + 1];
 }
 
-export function short(value) {
+export function short(value, digits = 3) {
   if (value === null || value === undefined) return "";
   return value !== 0 && (Math.abs(value) < 1e-2 || Math.abs(value) >= 1e4)
-    ? value.toExponential(1) : String(+value.toPrecision(3));
+    ? value.toExponential(1) : String(+value.toPrecision(digits));
 }
 
 function labels(pen, values, y, height, width, last) {
@@ -60,8 +60,8 @@ function labels(pen, values, y, height, width, last) {
   pen.fillStyle = color("soft");
   pen.textAlign = "right";
   pen.textBaseline = "middle";
-  pen.fillText(short(high), PAD.left - 5, y(high));
-  if (y(low) - y(high) > 14) pen.fillText(short(low), PAD.left - 5, y(low));
+  pen.fillText(short(high, 2), PAD.left - 5, y(high));
+  if (y(low) - y(high) > 14) pen.fillText(short(low, 2), PAD.left - 5, y(low));
   pen.textBaseline = "alphabetic";
   pen.textAlign = "left";
   pen.fillText("step 0", PAD.left, height - 4);
