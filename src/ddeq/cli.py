@@ -24,6 +24,7 @@ COMMANDS = (
     "plot",
     "bench",
     "data",
+    "shell",
 )
 """Each is a module of :mod:`ddeq.commands` with ``add_parser(subparsers)`` and ``run(args)``."""
 

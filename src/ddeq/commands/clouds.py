@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,10 +12,14 @@ import numpy as np
 import torch
 
 from ddeq.clouds import PointClouds
+from ddeq.commands.progress import print_line, progress
 from ddeq.data.files import READABLE, CloudFile, CloudFileError, read_cloud
+from ddeq.data.formats.base import file_error
 from ddeq.data.view import NetworkView
 
-__all__ = ["UserCloud", "each_file", "expand"]
+__all__ = ["UserCloud", "expand", "for_each_file", "read_user_cloud"]
+
+_LARGEST = 1e100  # squares and sums of larger numbers overflow
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,10 +66,44 @@ def expand(paths: Iterable[str]) -> list[Path]:
     return files
 
 
-def each_file(paths: Iterable[str]) -> Iterator[tuple[Path, UserCloud | None, str]]:
-    """Every file with its cloud, or with what is wrong with it."""
-    for path in expand(paths):
+def read_user_cloud(path: Path, surface: int | None = None) -> UserCloud:
+    """The cloud of a file, if there is enough of it to work with.
+
+    Args:
+        path: The file.
+        surface: Of a mesh, how many points of its surface to take; its vertices by default.
+    """
+    file = read_cloud(path, surface_points=surface)
+    if len(file.points) < 2:
+        raise file_error(path, "holds a single point; a cloud needs two or more")
+    if not max(-float(file.points.min()), float(file.points.max())) < _LARGEST:
+        raise file_error(path, f"has coordinates above {_LARGEST:g}; choose another unit")
+    return UserCloud(file)
+
+
+def for_each_file(
+    files: list[Path], work: Callable[[UserCloud], str], surface: int | None = None
+) -> int:
+    """Does some work on every file, with a progress bar over several.
+
+    A bad file is named in a line on standard error, and the others are done.
+
+    Args:
+        files: The files.
+        work: Returns a line that says what was done; an empty one is not printed.
+        surface: See :func:`read_user_cloud`.
+
+    Returns:
+        The exit status: 0 all done, 1 some, 2 none.
+    """
+    done = 0
+    shown = progress(files, len(files), "files") if len(files) > 1 else files
+    for path in shown:
         try:
-            yield path, UserCloud(read_cloud(path)), ""
-        except CloudFileError as error:
-            yield path, None, str(error)
+            line, stream = work(read_user_cloud(path, surface)), sys.stdout
+            done += 1
+        except ValueError as problem:
+            line, stream = f"ddeq: {' '.join(str(problem).split())}", sys.stderr
+        if line:
+            print_line(line, stream)
+    return 0 if done == len(files) else 1 if done else 2

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import secrets
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-__all__ = ["UsageError", "output_path"]
+__all__ = ["UsageError", "output_path", "written_whole"]
 
 
 class UsageError(ValueError):
@@ -33,3 +35,15 @@ def output_path(name: str, endings: Sequence[str], force: bool = False) -> Path:
     if path.exists() and not force:
         raise UsageError(f"{name} exists: add --force to overwrite it")
     return path
+
+
+def written_whole(name: str | Path, write: Callable[[Path], None]) -> None:
+    """Lets ``write`` fill a draft beside the file and moves it into place when it is whole."""
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".ddeq-{secrets.token_hex(8)}{path.suffix}")
+    try:
+        write(draft)
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)

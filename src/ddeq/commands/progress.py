@@ -7,11 +7,12 @@ import time
 from collections.abc import Generator, Iterable
 from typing import TextIO, TypeVar
 
-__all__ = ["progress"]
+__all__ = ["print_line", "progress"]
 
 Item = TypeVar("Item")
 
 _PERIOD = 0.1  # seconds between two updates
+_WIDTH = 20  # of the bar
 
 
 def progress(
@@ -40,9 +41,18 @@ def progress(
             if now - shown >= _PERIOD:
                 shown = now
                 left = (now - begin) / done * (total - done) if done else 0.0
-                stream.write(f"\r{label} {done}/{total}, {left:.0f} s left \x1b[K")
+                bar = ("#" * (_WIDTH * done // max(total, 1))).ljust(_WIDTH)
+                stream.write(f"\r[{bar}] {label} {done}/{total}, {left:.0f} s left \x1b[K")
                 stream.flush()
             yield item
     finally:
         stream.write("\r\x1b[K")
         stream.flush()
+
+
+def print_line(text: str, stream: TextIO) -> None:
+    """Prints a line where a progress line may stand."""
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()
+    print(text, file=stream, flush=True)

@@ -27,7 +27,15 @@ import numpy as np
 from ddeq.data.formats import arrays, mesh, pcd, ply, surface, text
 from ddeq.data.formats.base import CloudFileError, Parsed, Source, exact_float, file_error
 
-__all__ = ["READABLE", "WRITABLE", "CloudFile", "CloudFileError", "read_cloud", "write_cloud"]
+__all__ = [
+    "READABLE",
+    "WRITABLE",
+    "CloudFile",
+    "CloudFileError",
+    "check_target",
+    "read_cloud",
+    "write_cloud",
+]
 
 _Reader = Callable[[Source], Parsed]
 _Writer = Callable[[BinaryIO, np.ndarray, "np.ndarray | None"], None]
@@ -198,13 +206,8 @@ def write_cloud(
         CloudFileError: the file exists, cannot be written, or the points are no cloud.
     """
     path = Path(path)
-    writer = _WRITERS.get(path.suffix.lower())
-    if writer is None:
-        raise file_error(
-            path,
-            f"unknown suffix {path.suffix.lower()!r}; files that can be written: "
-            f"{' '.join(WRITABLE)}",
-        )
+    check_target(path, force)
+    writer = _WRITERS[path.suffix.lower()]
     try:
         points = np.ascontiguousarray(exact_float(np.asarray(points)))
     except ValueError as error:
@@ -213,11 +216,22 @@ def write_cloud(
     if new_from is not None and not 0 <= new_from <= len(points):
         raise file_error(path, f"new_from = {new_from}, expected 0 to {len(points):,}")
     new = None if new_from is None else np.arange(len(points)) >= new_from
-    _check_target(path, force)
     _write_whole(path, lambda out: writer(out, points, new))
 
 
-def _check_target(path: Path, force: bool) -> None:
+def check_target(path: Path, force: bool) -> None:
+    """Refuse a file that cannot be made, before the work that would fill it.
+
+    Raises:
+        CloudFileError: it is a folder, its folder is missing, its suffix is unknown, or it exists
+            and may not be replaced.
+    """
+    if path.suffix.lower() not in _WRITERS:
+        raise file_error(
+            path,
+            f"unknown suffix {path.suffix.lower()!r}; files that can be written: "
+            f"{' '.join(WRITABLE)}",
+        )
     # os.path answers False where Path would raise (no permission, impossible names): opening
     # the file then says what is wrong.
     if os.path.isdir(path):

@@ -11,7 +11,7 @@ __all__ = ["front_matter", "model_card"]
 _USE = {
     "classifier": """x = ddeq.PointClouds.from_list(clouds)   # arrays or tensors (N_i, {dim})
 labels = model(x).argmax(1)              # places in model.classes""",
-    "completer": """full = model.complete(cloud, seed=0)     # (N, {dim}) first, then the new points""",
+    "completer": """full = model.complete(cloud, seed=0)     # its points, then the new ones""",
 }
 
 

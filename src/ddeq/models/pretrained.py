@@ -132,10 +132,10 @@ def _fetch(repo: str) -> Path:
     from huggingface_hub import constants, errors, hf_hub_download
 
     # Without a network the hub's own client would try for half a minute and say so each time.
-    options = {} if _reachable(constants.ENDPOINT) else {"local_files_only": True}
+    offline = not _reachable(constants.ENDPOINT)
     try:
-        hf_hub_download(repo, WEIGHTS, **options)
-        return Path(hf_hub_download(repo, CONFIG, **options)).parent
+        hf_hub_download(repo, WEIGHTS, local_files_only=offline)
+        return Path(hf_hub_download(repo, CONFIG, local_files_only=offline)).parent
     except errors.LocalEntryNotFoundError as error:
         reason = "the hub cannot be reached and there is no copy of it here"
         cause: Exception = error
