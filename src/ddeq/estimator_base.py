@@ -46,13 +46,12 @@ class NoMixin:
     """In the place of scikit-learn's ``ClassifierMixin``."""
 
 
-EstimatorBase: Any = Parameters
-ClassifierBase: Any = NoMixin
 try:
-    from sklearn.base import BaseEstimator as EstimatorBase
-    from sklearn.base import ClassifierMixin as ClassifierBase
+    from sklearn.base import BaseEstimator, ClassifierMixin
 except ModuleNotFoundError:
-    pass
+    BaseEstimator, ClassifierMixin = Parameters, NoMixin
+EstimatorBase: Any = BaseEstimator
+ClassifierBase: Any = ClassifierMixin
 
 
 class PointCloudEstimator(EstimatorBase):

@@ -111,6 +111,8 @@ def train(
         out / "checkpoints", "last", every_n_train_steps=save_every, enable_version_counter=False
     )
     checkpoint = _last(out) if resume else None
+    options: dict[str, Any] = {} if recipe.validation else {"limit_val_batches": 0}
+    options |= trainer_options or {}
     trainer = L.Trainer(
         max_epochs=recipe.epochs,
         logger=make_loggers(out, checkpoint, wandb),
@@ -126,8 +128,7 @@ def train(
         num_sanity_val_steps=0,
         use_distributed_sampler=False,  # the buckets deal out their batches themselves
         gradient_clip_val=recipe.clip if recipe.clip != float("inf") else None,
-        **({} if recipe.validation else {"limit_val_batches": 0}),
-        **(trainer_options or {}),
+        **options,
     )
     trainer.fit(
         module,
@@ -157,8 +158,9 @@ def _finish(module: EquilibriumModule, best: ModelCheckpoint, out: Path) -> Clas
         path = best.best_model_path
         state = torch.load(path, map_location="cpu", weights_only=True)["state_dict"]
         module.load_state_dict(state)
-        name, value = module.metric.removeprefix("val/"), best.best_model_score
-        facts["metric"] = f"{name} {float(value):.4g} on held-out training clouds"
+    if best.best_model_score is not None:
+        name, value = module.metric.removeprefix("val/"), float(best.best_model_score)
+        facts["metric"] = f"{name} {value:.4g} on held-out training clouds"
     model = module.model.eval()
     model.solver = recipe.make_solver()
     if module.trainer.is_global_zero:
