@@ -112,9 +112,10 @@ def fixed_points(clouds: Sequence[FixedPoint], shares: tuple[float, float]) -> F
     for cloud, color in zip(clouds, colors, strict=True):
         for a, b in zip(cloud.z, cloud.image, strict=True):
             ax.plot(*np.stack([a, b]).T, color=color, linewidth=0.9, alpha=0.7, zorder=1)
-        ax.scatter(*cloud.image.T, s=0.45 * size, color=color, linewidths=0, zorder=2)
-        ax.scatter(*cloud.z.T, s=2.2 * size, facecolors="none", edgecolors=[color], zorder=3)
-    marks = {"marker": "o", "linestyle": "none", "color": TEXT}
+        (x, y), (u, v) = cloud.image.T, cloud.z.T
+        ax.scatter(x, y, s=0.45 * size, color=color, linewidths=0, zorder=2)
+        ax.scatter(u, v, s=2.2 * size, facecolors="none", edgecolors=[color], zorder=3)
+    marks: dict[str, Any] = {"marker": "o", "linestyle": "none", "color": TEXT}
     keys = [
         Line2D([], [], markerfacecolor="none", markersize=8, label="Z*", **marks),
         Line2D([], [], markersize=4, label="F(Z*), matched", **marks),
@@ -146,10 +147,10 @@ def embeddings(points: np.ndarray, labels: np.ndarray, classes: Sequence[str]) -
         part = points[labels == label]
         color = colors[int(label)]
         size = float(np.clip(4000 / len(points), 3, 20))
-        ax.scatter(*part.T, s=size, color=color, linewidths=0, alpha=0.8)
+        ax.scatter(part[:, 0], part[:, 1], s=size, color=color, linewidths=0, alpha=0.8)
         ax.annotate(
             classes[int(label)],
-            _middle(part),
+            tuple(_middle(part)),
             ha="center",
             va="center",
             fontsize=11 if len(classes) <= _LISTED else 7,
@@ -252,5 +253,5 @@ def _axes(width: float, height: float) -> tuple[Figure, Axes]:
 
 def _legend(ax: Axes, **options: Any) -> None:
     """A legend beside the picture."""
-    place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1)}
-    ax.legend(frameon=False, fontsize=8, labelcolor=TEXT, **place, **options)
+    style: dict[str, Any] = {"frameon": False, "fontsize": 8, "labelcolor": TEXT}
+    ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), **style, **options)

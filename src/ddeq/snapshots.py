@@ -54,8 +54,10 @@ def completions(
     start, result = model.points(solution.trajectory[0]), model.points(z)
     clouds = (batch.partial, start, result, batch.target)
     return [
-        Completion(*parts, title=classes[item.label])
-        for item, *parts in zip(items, *(c.to_list() for c in clouds), strict=True)
+        Completion(partial, before, after, target, classes[item.label])
+        for item, partial, before, after, target in zip(
+            items, *(c.to_list() for c in clouds), strict=True
+        )
     ]
 
 
