@@ -351,6 +351,7 @@ def test_an_unknown_option_is_an_error(name):
         (solvers.Anderson, {"weiszfeld": True, "kernel": kernels.Gaussian()}),
         (solvers.Broyden, {"window": 0}),
         (solvers.Weiszfeld, {"kernel": Riesz(1.5)}),
+        (solvers.Weiszfeld, {"settle": 0}),
         (solvers.Weiszfeld, {"kernel": kernels.Gaussian()}),
     ],
 )

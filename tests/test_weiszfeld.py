@@ -39,6 +39,18 @@ def test_one_particle_is_picard() -> None:
     torch.testing.assert_close(ours.points, theirs.points)
 
 
+def test_settling_ends_with_plain_applications() -> None:
+    start = torch.randn(5, 3, generator=torch.Generator().manual_seed(1))
+    target = torch.randn(5, 3, generator=torch.Generator().manual_seed(2))
+    z = PointClouds.from_list([start])
+    f = lambda z: z.map(lambda p: 0.5 * p + target)  # noqa: E731
+    path = Weiszfeld(max_steps=6, tol=0, settle=3).solve(f, z, save_every=1).trajectory
+    plain = Weiszfeld(max_steps=4, tol=0).solve(f, z, save_every=1).trajectory
+    torch.testing.assert_close(path[3].points, plain[3].points)
+    torch.testing.assert_close(path[4].points, f(path[3]).points)
+    torch.testing.assert_close(path[5].points, f(path[4]).points)
+
+
 def test_particles_separate_to_match_a_spread_target() -> None:
     target = torch.tensor([[-1.0, 0.0], [1.0, 0.0], [0.0, 2.0]])
     z = PointClouds.from_list([torch.randn(3, 2, generator=torch.Generator().manual_seed(0)) * 0.1])

@@ -28,10 +28,19 @@ class Weiszfeld(Solver):
     minimises the sum of the two upper bounds, so ``MMD^2(z, y)`` falls for every fixed ``y``: no
     step size to choose. One evaluation of ``F``, no derivative. For one particle it is Picard; for
     many, particles are not tied to their labels and repel each other, as the measure asks.
+
+    Attributes:
+        settle: Steps after which the particles go on by ``z <- F(z)``. The steps above bring a
+            start from anywhere to the range of ``F`` with its spread, but the nearer they are the
+            shorter they get; plain applications end the solve quickly. None: never.
     """
+
+    settle: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.settle is not None and self.settle < 1:
+            raise ValueError(f"settle must be at least 1, got {self.settle}")
         if self.kernel != Riesz():
             raise ValueError("Weiszfeld steps are made for the Riesz kernel with r = 1")
 
@@ -39,7 +48,8 @@ class Weiszfeld(Solver):
         """One step towards ``F(z)`` as a measure."""
         image = f(z)
         residual, points = weiszfeld_step(z, image)
-        return Step(image, residual, points, state)
+        settled = self.settle is not None and k >= self.settle
+        return Step(image, residual, image.points if settled else points, state)
 
 
 def weiszfeld_step(z: PointClouds, y: PointClouds) -> tuple[Tensor, Tensor]:
