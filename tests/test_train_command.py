@@ -17,6 +17,7 @@ OTHER = {
     "task": "completion",
     "data": "shapes",
     "schedule": "paper",
+    "optimizer": "adamw",
     "augment": False,
     "pushforward": True,
     "solver": "Anderson",

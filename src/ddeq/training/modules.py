@@ -17,6 +17,7 @@ from ddeq.divergences import mmd2
 from ddeq.metrics import accuracy, wasserstein2
 from ddeq.models import Classifier, Completer
 from ddeq.solution import Solution
+from ddeq.training.optimizer import make_optimizer
 from ddeq.training.recipes import Recipe
 from ddeq.training.shares import join_shares
 from ddeq.training.visits import visit
@@ -126,10 +127,10 @@ class EquilibriumModule(L.LightningModule):
         self.log_dict(means, batch_size=len(solution.value), on_epoch=True, sync_dist=True)
 
     def configure_optimizers(self) -> Any:
-        """AdamW with the recipe's schedule, set at every step."""
+        """The recipe's optimiser and schedule, set at every step."""
         recipe = self.recipe
-        optimizer = torch.optim.AdamW(
-            self.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay
+        optimizer = make_optimizer(
+            self.model, recipe.optimizer, recipe.learning_rate, recipe.weight_decay
         )
         total = max(int(self.trainer.estimated_stepping_batches), 1)
         rate = _paper_rate if recipe.schedule == "paper" else _cosine_rate

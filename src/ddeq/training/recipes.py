@@ -23,11 +23,12 @@ class Recipe:
         data: Name of a data set, or a folder of cloud files with a sub-folder a class.
         epochs: Passes through the training set.
         batch_size: Clouds a step.
-        learning_rate: Of Adam, at its highest.
+        optimizer: ``muon`` for the matrices of the network and AdamW for the rest, or ``adamw``.
+        learning_rate: At its highest.
         schedule: ``cosine`` to zero after a warm-up, or ``paper``: a tenth after 40 % of the run,
             a hundredth after 80 %.
         warmup: Steps of linear warm-up of the cosine schedule.
-        weight_decay: Decoupled (AdamW).
+        weight_decay: Decoupled from the gradient.
         clip: Largest norm of the gradient.
         average: Decay of the running average of the weights that is validated and kept; 0 keeps
             the weights of the last step.
@@ -67,10 +68,11 @@ class Recipe:
     data: str
     epochs: int = 5
     batch_size: int = 64
-    learning_rate: float = 1e-3
+    optimizer: Literal["muon", "adamw"] = "muon"
+    learning_rate: float = 2e-3
     schedule: Literal["cosine", "paper"] = "cosine"
     warmup: int = 200
-    weight_decay: float = 1e-4
+    weight_decay: float = 1e-2
     clip: float = 1.0
     average: float = 0.999
     validation: float = 0.05
@@ -139,6 +141,8 @@ class Recipe:
 _PAPER = Recipe(
     task="classification",
     data="mnist-pc",
+    optimizer="adamw",
+    learning_rate=1e-3,
     schedule="paper",
     weight_decay=0.0,
     clip=float("inf"),
