@@ -45,7 +45,7 @@ def test_a_schedule_reaches_the_parts_after_loading() -> None:
     _step(model, optimizer, 1)
     twin = copy.deepcopy(model)
     other = make_optimizer(twin, "muon", 1e-2, 0.0)
-    other.load_state_dict(optimizer.state_dict())
+    other.load_state_dict(copy.deepcopy(optimizer.state_dict()))
     for each in (optimizer, other):
         for group in each.param_groups:
             group["lr"] = 1e-3
