@@ -51,6 +51,8 @@ class Recipe:
         solver: Class name of the solver.
         solver_steps: Most evaluations of the network in a solve; also at use.
         solver_tol: Relative squared MMD at which a cloud stops.
+        settle: Weiszfeld, validation and use: steps after which the particles go on by
+            ``z <- F(z)``, which ends a solve sooner.
         step_size: Of the flow.
         momentum: Of the flow.
         train_steps: Fewest and most evaluations in training, drawn anew for each batch. A network
@@ -90,6 +92,7 @@ class Recipe:
     solver: str = "Weiszfeld"
     solver_steps: int = 30
     solver_tol: float = 1e-3
+    settle: int = 6
     step_size: float = 5.0
     momentum: float = 0.0
     train_steps: tuple[int, int] = (4, 14)
@@ -99,8 +102,10 @@ class Recipe:
     seed: int = 0
 
     def make_solver(self, max_steps: int | None = None) -> Solver:
-        """The solver, with another number of steps if asked."""
+        """The solver as it is used, or with so many steps for training."""
         steps = self.solver_steps if max_steps is None else max_steps
+        if self.solver == "Weiszfeld" and max_steps is None:
+            return solvers.Weiszfeld(steps, self.solver_tol, settle=self.settle)
         if self.solver == "WassersteinFlow":
             return solvers.WassersteinFlow(
                 steps, self.solver_tol, step_size=self.step_size, momentum=self.momentum
