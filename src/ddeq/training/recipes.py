@@ -191,7 +191,7 @@ RECIPES: dict[str, Recipe] = {
     "modelnet8-completion": replace(_COMPLETION, data="modelnet8", epochs=60, max_points=256),
     "shapes-completion": replace(_COMPLETION, epochs=18, batch_size=32, max_points=256),
     "mini-classification": Recipe(
-        "classification", "mnist-mini", epochs=20, max_points=128, validation=0.1, warmup=50
+        "classification", "mnist-mini", epochs=6, max_points=128, validation=0.1, warmup=50
     ),
     "mini-completion": replace(
         _COMPLETION, data="mnist-mini", epochs=10, validation=0.1, warmup=50
