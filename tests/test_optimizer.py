@@ -6,7 +6,7 @@ import torch
 
 from ddeq import PointClouds
 from ddeq.models import Classifier
-from ddeq.training.optimizer import make_optimizer
+from ddeq.training.optimizer import Muon, make_optimizer
 
 
 def _model() -> Classifier:
@@ -37,6 +37,19 @@ def test_the_update_of_a_matrix_is_nearly_orthogonal() -> None:
     optimizer.step()
     sizes = torch.linalg.svdvals(weight.weight.detach() - before)
     assert sizes.max() / sizes.min() < 2.0  # of a gradient whose singular values span 1 to 100
+
+
+def test_updates_are_those_of_torch() -> None:
+    ours, theirs = (torch.nn.Parameter(torch.ones(24, 40)) for _ in range(2))
+    mine = Muon([ours], 1e-2, 0.1)
+    known = torch.optim.Muon([theirs], 1e-2, 0.1, adjust_lr_fn="match_rms_adamw")
+    for seed in range(3):
+        gradient = torch.randn(24, 40, generator=torch.Generator().manual_seed(seed))
+        ours.grad, theirs.grad = gradient, gradient.clone()
+        mine.step()
+        known.step()
+    change = (ours - 1).norm()
+    assert (ours - theirs).norm() < 0.02 * change  # torch computes in bfloat16
 
 
 def test_a_schedule_reaches_the_parts_after_loading() -> None:

@@ -45,10 +45,10 @@ def run(args: argparse.Namespace) -> int:
             f"cannot listen at {args.host}:{args.port}: {reason}; try --port 0 for any free port"
         ) from error
     with server:
-        print(f"ddeq demo: {server.url}  (Ctrl-C ends it)", flush=True)
-        if args.host not in ("127.0.0.1", "localhost"):
-            print("everyone who can reach this machine can use it", flush=True)
         try:
+            print(f"ddeq demo: {server.url}  (Ctrl-C ends it)", flush=True)
+            if args.host not in ("127.0.0.1", "localhost"):
+                print("everyone who can reach this machine can use it", flush=True)
             if not args.no_browser:
                 _open(server.url)
             server.serve_forever()

@@ -40,11 +40,12 @@ def model_card(
         size: Number of parameters.
         facts: What is known of its making, shown as a table: data, recipe, metric, command, ….
     """
-    dim, solver = int(config["dim"]), config["solver"]
-    about = (
-        f"A `ddeq` {kind} of {dim}-D point clouds with {size:,} parameters, solved by "
-        f"{solver['name']} steps, at most {solver['max_steps']}, tolerance {solver['tol']:g}."
-    )
+    dim, solver = int(config["dim"]), config.get("solver")
+    about = f"A `ddeq` {kind} of {dim}-D point clouds with {size:,} parameters"
+    if solver:  # a baseline has none
+        about += f", solved by {solver['name']} steps, at most {solver['max_steps']}, "
+        about += f"tolerance {solver['tol']:g}"
+    about += "."
     if "classes" in config:
         about += f" Classes: {_listed(config['classes'])}."
     rows = "".join(f"| {name} | {_cell(value)} |\n" for name, value in (facts or {}).items())
@@ -53,7 +54,20 @@ def model_card(
 # {kind.capitalize()} of {dim}-D point clouds
 
 {about}
-{table}
+{table}{_use(kind, dim)}
+## Configuration
+
+```json
+{json.dumps(config, indent=2)}
+```
+"""
+
+
+def _use(kind: str, dim: int) -> str:
+    """How to load and call a model; nothing for a baseline."""
+    if kind not in _USE:
+        return ""
+    return f"""
 ## Use
 
 ```python
@@ -61,12 +75,6 @@ import ddeq
 
 model = ddeq.{kind.capitalize()}.from_pretrained("FOLDER or user/repo")
 {_USE[kind].format(dim=dim)}
-```
-
-## Configuration
-
-```json
-{json.dumps(config, indent=2)}
 ```
 """
 
