@@ -83,7 +83,7 @@ class Together(Optimizer):
         )
         self._share_groups()
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """A step of each."""
         loss = None
         if closure is not None:
