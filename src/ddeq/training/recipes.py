@@ -92,7 +92,7 @@ class Recipe:
     solver: str = "Weiszfeld"
     solver_steps: int = 30
     solver_tol: float = 1e-3
-    settle: int = 6
+    settle: int = 4
     step_size: float = 5.0
     momentum: float = 0.0
     train_steps: tuple[int, int] = (4, 14)
