@@ -29,6 +29,7 @@ __all__ = ["METRICS", "SOLVERS", "TARGETS", "run", "table"]
 
 SOLVERS: dict[str, Solver] = {
     "Weiszfeld": Weiszfeld(),
+    "Weiszfeld, settling": Weiszfeld(settle=4),
     "Anderson on Weiszfeld": Anderson(weiszfeld=True),
     "Picard": Picard(),
     "Anderson": Anderson(),

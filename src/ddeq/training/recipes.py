@@ -178,7 +178,7 @@ RECIPES: dict[str, Recipe] = {
     "mnist-classification": Recipe(
         "classification", "mnist-pc", epochs=8, max_points=128, head_size=4, train_steps=(4, 8)
     ),
-    "mnist-completion": replace(_COMPLETION, data="mnist-pc", epochs=4),
+    "mnist-completion": replace(_COMPLETION, data="mnist-pc", epochs=2),
     "modelnet40-classification": Recipe(
         "classification",
         "modelnet40",
