@@ -46,6 +46,10 @@ def convergence(result: dict[str, Any], key: str, label: str) -> Figure:
                 ax.plot(*zip(*part, strict=True), color=SERIES[i], label=name, linewidth=1.5)
             ax.set_xscale("log")
             ax.set_yscale("log" if value == "residual" else "linear")
+            if key == "evaluations":
+                counts = sorted({row[key] for row in rows})
+                ax.set_xticks(counts, [str(count) for count in counts])
+                ax.minorticks_off()
             _plain(ax, label, _NAMES.get(value, value), task)
     handles = axes[0, 0].get_legend_handles_labels()
     figure.legend(*handles, loc="outside right center", frameon=False, fontsize=8)
