@@ -26,6 +26,7 @@ from ddeq.drawing import (
     marker_area,
     overlay,
     panels,
+    style_axes,
 )
 
 if TYPE_CHECKING:
@@ -244,10 +245,7 @@ def _axes(width: float, height: float) -> tuple[Figure, Axes]:
 
     figure = Figure(figsize=(width, height), layout="constrained")
     ax = figure.subplots()
-    ax.tick_params(which="both", labelsize=8, colors=TEXT, length=3)
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(color="#e6e8eb", linewidth=0.6)
-    ax.set_axisbelow(True)
+    style_axes(ax)
     return figure, ax
 
 

@@ -39,6 +39,7 @@ __all__ = [
     "project",
     "save",
     "scatter",
+    "style_axes",
 ]
 
 INPUT = "#8b9099"
@@ -170,3 +171,11 @@ def as_points(points: Cloud) -> np.ndarray:
     if points.ndim != 2 or points.shape[1] not in (2, 3):
         raise ValueError(f"a cloud to draw must be (N, 2) or (N, 3), got shape {points.shape}")
     return points
+
+
+def style_axes(ax: Axes) -> None:
+    """Axes of a diagram in the house style: small ticks, a light grid, no box."""
+    ax.tick_params(which="both", labelsize=8, colors=TEXT, length=3)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(color="#e6e8eb", linewidth=0.6)
+    ax.set_axisbelow(True)

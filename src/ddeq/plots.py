@@ -24,6 +24,7 @@ from ddeq.drawing import (
     panels,
     save,
     scatter,
+    style_axes,
 )
 
 if TYPE_CHECKING:
@@ -188,10 +189,7 @@ def curves(
     ax.set_xlabel(xlabel, fontsize=9, color=TEXT)
     ax.set_ylabel(ylabel, fontsize=9, color=TEXT)
     ax.set_title(title, fontsize=10, color=TEXT)
-    ax.tick_params(which="both", labelsize=8, colors=TEXT, length=3)
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(color="#e6e8eb", linewidth=0.6)
-    ax.set_axisbelow(True)
+    style_axes(ax)
     if len(series) > 1:
         ax.legend(
             frameon=False, fontsize=8, labelcolor=TEXT, loc="upper left", bbox_to_anchor=(1.01, 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ddeq.benchmarks.convergence import METRICS, SOLVERS
-from ddeq.drawing import RESULT, SERIES, TARGET, TEXT
+from ddeq.drawing import RESULT, SERIES, TARGET, TEXT, style_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -93,7 +93,4 @@ def _plain(ax: Axes, xlabel: str, ylabel: str, title: str) -> None:
     ax.set_xlabel(xlabel, fontsize=9, color=TEXT)
     ax.set_ylabel(ylabel, fontsize=9, color=TEXT)
     ax.set_title(title, fontsize=9, color=TEXT)
-    ax.tick_params(which="both", labelsize=8, colors=TEXT, length=3)
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(color="#e6e8eb", linewidth=0.6)
-    ax.set_axisbelow(True)
+    style_axes(ax)
