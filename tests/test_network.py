@@ -16,6 +16,7 @@ VARIANTS = [
     {"cross_layers": 3},
     {"pushforward": True},
     {"pushforward": True, "cross_layers": 2},
+    {"waves": 3},
 ]
 
 
@@ -64,7 +65,13 @@ def plain(net, x, free, fixed):
         return torch.cat([h[: len(free)], fixed])
 
     x_low = norm(net.x_norm, mlp(net.x_project, x))
-    x_high = norm(net.x_lift_norm, mlp(net.x_lift, x_low))
+    waves = [
+        wave(2**k * x[:, i : i + 1])
+        for i in range(x.shape[1])
+        for wave in (torch.sin, torch.cos)
+        for k in range(net.waves)
+    ]
+    x_high = norm(net.x_lift_norm, mlp(net.x_lift, torch.cat([x_low, *waves], dim=1)))
     x_high = encoder(net.x_encoder, x_high, x_high)
 
     low = norm(net.z_norm, mlp(net.z_project, z))
@@ -245,6 +252,7 @@ def test_parameter_counts_are_those_of_the_paper():
         ({"dropout": 1.0}, ValueError),
         ({"dropout": -0.1}, ValueError),
         ({"head_size": 3}, ValueError),
+        ({"waves": -1}, ValueError),
         ({"heads": 4}, TypeError),
     ],
 )

@@ -17,6 +17,7 @@ from ddeq.divergences import mmd2
 from ddeq.models import Classifier, Completer
 from ddeq.models.base import EquilibriumModel
 from ddeq.models.baselines import PCN, PointNet
+from ddeq.training.optimizer import make_optimizer
 from ddeq.training.recipes import RECIPES, Recipe
 
 __all__ = ["run", "table"]
@@ -63,7 +64,7 @@ def measure(
     recipe = RECIPES[samples.recipe]
     x = PointClouds.from_list([torch.from_numpy(cloud) for cloud in samples.clouds])
     model = _ours(samples, recipe, x.dim) if name == "ddeq" else _theirs(samples, x.dim)
-    optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
+    optimizer = make_optimizer(model, recipe.optimizer if name == "ddeq" else "adamw", 1e-3, 0.0)
     loss = _loss(model, x, samples)
 
     def train() -> None:
@@ -92,15 +93,9 @@ def measure(
 
 def _ours(samples: Samples, recipe: Recipe, dim: int) -> nn.Module:
     """The model of our recipe, with fresh weights."""
-    network: dict[str, Any] = {
-        "head_size": recipe.head_size,
-        "cross_layers": recipe.cross_layers,
-        "dropout": recipe.dropout,
-        "solver": recipe.make_solver(),
-    }
     if samples.targets is not None:
-        return Completer(dim, **network)
-    return Classifier(dim, samples.classes, particles=recipe.particles, **network)
+        return Completer(dim, **recipe.network())
+    return Classifier(dim, samples.classes, particles=recipe.particles, **recipe.network())
 
 
 def _theirs(samples: Samples, dim: int) -> nn.Module:

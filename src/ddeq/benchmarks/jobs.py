@@ -9,6 +9,8 @@ import torch
 from ddeq.benchmarks.problems import Samples, problem, training_step
 from ddeq.benchmarks.reference import load_reference
 from ddeq.benchmarks.worker import seconds
+from ddeq.data import load
+from ddeq.evaluation import partial_tasks
 from ddeq.models import Completer
 from ddeq.solution import Solution
 from ddeq.solvers import Solver
@@ -71,8 +73,14 @@ def reference_step(
     return measure
 
 
-def completion(points: int, seed: int, timing: Timing) -> Callable[[], float]:
-    """Seconds to complete one cloud with the shipped weights."""
+def completion(points: int, seed: int, timing: Timing) -> Callable[[], tuple[int, float]]:
+    """Points of the embedded partial digit nearest to ``points``, and seconds to complete it."""
     model = Completer.from_pretrained("mnist-pc")
-    cloud = torch.randn(points, 2, generator=torch.Generator().manual_seed(seed))
-    return lambda: seconds(lambda: model.complete(cloud, seed), 3 * timing[0], timing[1])
+    tasks = partial_tasks(load("mnist-mini", "test"), seed=seed)
+    clouds = (tasks[i].partial for i in range(len(tasks)))
+    cloud = min(clouds, key=lambda cloud: abs(len(cloud) - points))
+
+    def measure() -> tuple[int, float]:
+        return len(cloud), seconds(lambda: model.complete(cloud, seed), 3 * timing[0], timing[1])
+
+    return measure

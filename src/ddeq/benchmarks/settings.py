@@ -62,8 +62,8 @@ class Settings:
     reference_bytes: float = 6e9
     flat_steps: tuple[int, ...] = (5, 30, 100)
     flat_batch: int = 64
-    clouds: int = 128
-    evaluations: tuple[int, ...] = (4, 8, 12, 20, 30, 60, 200)
+    clouds: int = 64
+    evaluations: tuple[int, ...] = (4, 8, 12, 30, 100)
     growth: dict[str, tuple[int, ...]] = field(default_factory=_growth)
     base: dict[str, int] = field(default_factory=_base)
     threads: int = 0

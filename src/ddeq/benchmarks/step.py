@@ -156,7 +156,8 @@ def _flat(samples: Samples, head_size: int, steps: int, settings: Settings) -> d
 def _latency(settings: Settings) -> dict[str, Any]:
     timing = (settings.repeat, settings.budget)
     found = fresh(jobs.completion, LATENCY_POINTS, settings.seed, timing, threads=settings.threads)
-    return {"points": LATENCY_POINTS, "seconds": found.value, "peak": found.peak}
+    points, elapsed = found.value or (LATENCY_POINTS, None)
+    return {"points": points, "seconds": elapsed, "peak": found.peak}
 
 
 def table(result: dict[str, Any]) -> str:
@@ -224,6 +225,8 @@ def _notes(result: dict[str, Any]) -> str:
         "memory: peak resident memory of a new process above what it held before; "
         "peak: all of it, with Python and torch"
     )
-    lines.append(f"completion of {latency['points']} points: {duration(latency['seconds'])}")
+    lines.append(
+        f"completion of a digit of {latency['points']} points: {duration(latency['seconds'])}"
+    )
     lines += [f"problem: {problem}" for row in rows for problem in row["problems"]]
     return "\n".join(lines)

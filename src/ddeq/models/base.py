@@ -86,6 +86,7 @@ class EquilibriumModel(Pretrained, nn.Module):
             "cross_layers": len(network.cross),
             "pushforward": network.z_encoder is None,
             "dropout": network.dropout,
+            "waves": network.waves,
             "solver": to_json(self.solver),
             "adjoint": to_json(self.adjoint),
         }

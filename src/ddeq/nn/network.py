@@ -91,6 +91,8 @@ class EquilibriumNetwork(nn.Module):
             self-encoder over ``Z``): then ``F`` acts on each particle by itself.
         dropout: Rate in the feed-forward layers of the encoders, one mask for all particles of a
             cloud, fixed during a solve.
+        waves: Octaves of :func:`octaves` that the points of ``X`` bring to their features; none
+            in the paper.
 
     Attributes:
         share: Rank and number of processes that share a batch. Each draws the dropout of the whole
@@ -106,15 +108,20 @@ class EquilibriumNetwork(nn.Module):
         cross_layers: int = 3,
         pushforward: bool = False,
         dropout: float = 0.1,
+        waves: int = 0,
     ) -> None:
         super().__init__()
         if not 0.0 <= dropout < 1.0:
             raise ValueError(f"dropout must be in [0, 1), got {dropout}")
+        if waves < 0:
+            raise ValueError(f"waves must not be negative, got {waves}")
         self.dropout = dropout
         self.share = (0, 1)
         self.features = features
         self.x_project, self.x_norm = MLP(dim, bilinear, bilinear), nn.LayerNorm(bilinear)
-        self.x_lift, self.x_lift_norm = MLP(bilinear, features, features), nn.LayerNorm(features)
+        self.waves = waves
+        seen = bilinear + 2 * waves * dim
+        self.x_lift, self.x_lift_norm = MLP(seen, features, features), nn.LayerNorm(features)
         self.x_encoder = EncoderLayer(features, head_size)
         self.z_project, self.z_norm = MLP(features, bilinear, bilinear), nn.LayerNorm(bilinear)
         self.bilinear, self.bilinear_norm = (
@@ -142,7 +149,8 @@ class EquilibriumNetwork(nn.Module):
         mask = _key_mask(x)
         low = self.x_norm(self.x_project(x.points))  # (B, M, h)
         x_mean = torch.einsum("bm,bmh->bh", x.weights, low)
-        high = self.x_lift_norm(self.x_lift(low))  # (B, M, p)
+        seen = torch.cat([low, octaves(x.points, self.waves)], dim=-1) if self.waves else low
+        high = self.x_lift_norm(self.x_lift(seen))  # (B, M, p)
         source = self.x_encoder.attention.keys_values(high)
         drop = self._drop(high, self.x_encoder.mlp)
         high = self.x_encoder(high, source, mask, drop)
@@ -225,6 +233,15 @@ class EquilibriumMap:
     def detach(self) -> EquilibriumMap:
         """The map with its context cut from the autograd graph."""
         return EquilibriumMap(self.network, self.context.detach())
+
+
+def octaves(x: Tensor, count: int) -> Tensor:
+    """``sin(2^k x)`` and ``cos(2^k x)`` for ``k < count``, ``(..., d) -> (..., 2 d count)``.
+
+    A small network of coordinates varies slowly with them; of waves, it tells near points apart.
+    """
+    phases = x[..., None] * 2.0 ** torch.arange(count, device=x.device, dtype=x.dtype)
+    return torch.cat([phases.sin(), phases.cos()], dim=-1).flatten(-2)
 
 
 def _key_mask(x: PointClouds) -> Tensor:

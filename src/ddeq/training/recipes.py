@@ -44,10 +44,12 @@ class Recipe:
             makes that iterate, with its spread, the equilibrium: without it, particles that go on
             for long fall together.
         particles: Classification: latent particles.
+        bilinear: Features of the bilinear layer.
         head_size: Features of an attention head.
         cross_layers: Layers of the cross-encoder.
         pushforward: The network without interactions between particles.
         dropout: Rate in the feed-forward layers.
+        waves: Octaves of sines and cosines of the points that the network sees beside them.
         solver: Class name of the solver.
         solver_steps: Most evaluations of the network in a solve; also at use.
         solver_tol: Relative squared MMD at which a cloud stops.
@@ -85,10 +87,12 @@ class Recipe:
     free_weight: float = 0.1
     residual_weight: float = 0.2
     particles: int = 10
+    bilinear: int = 16
     head_size: int = 32
     cross_layers: int = 1
     pushforward: bool = False
     dropout: float = 0.0
+    waves: int = 0
     solver: str = "Weiszfeld"
     solver_steps: int = 30
     solver_tol: float = 1e-3
@@ -123,24 +127,29 @@ class Recipe:
 
     def make_model(self, data: CloudDataset) -> Classifier | Completer:
         """A fresh model that fits the data."""
-        adjoint = PhantomGradient(self.phantom_steps, self.phantom_damping)
-        network: dict[str, Any] = {
-            "head_size": self.head_size,
-            "pushforward": self.pushforward,
-            "dropout": self.dropout,
-            "cross_layers": self.cross_layers,
-        }
+        network = self.network()
         if self.task == "completion":
-            return Completer(data.dim, solver=self.make_solver(), adjoint=adjoint, **network)
+            return Completer(data.dim, **network)
         return Classifier(
             data.dim,
             len(data.classes),
             particles=self.particles,
             classes=list(data.classes),
-            solver=self.make_solver(),
-            adjoint=adjoint,
             **network,
         )
+
+    def network(self) -> dict[str, Any]:
+        """Arguments of the model that both tasks have."""
+        return {
+            "bilinear": self.bilinear,
+            "head_size": self.head_size,
+            "pushforward": self.pushforward,
+            "dropout": self.dropout,
+            "cross_layers": self.cross_layers,
+            "waves": self.waves,
+            "solver": self.make_solver(),
+            "adjoint": PhantomGradient(self.phantom_steps, self.phantom_damping),
+        }
 
 
 _PAPER = Recipe(
