@@ -6,7 +6,16 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ddeq.data import add_noise, affine, item_rng, jitter, make_partial, rotate_z
+from ddeq.data import (
+    add_noise,
+    affine,
+    distort,
+    item_rng,
+    jitter,
+    make_partial,
+    mirror,
+    rotate_z,
+)
 
 
 def rows(cloud: torch.Tensor) -> list[tuple[float, ...]]:
@@ -85,7 +94,23 @@ def test_affine_is_small_and_linear():
     assert (change[0] - a).norm() < 0.6 * a.norm()
 
 
-@pytest.mark.parametrize(("function", "dim"), [(rotate_z, 3), (affine, 2), (jitter, 3)])
+def test_mirror_changes_signs_of_the_horizontal_axes_only():
+    cloud = torch.randn(9, 3)
+    signs = {tuple((mirror(cloud, item_rng(0, i)) / cloud)[0].tolist()) for i in range(40)}
+    assert signs == {(1, 1, 1), (-1, 1, 1), (1, -1, 1), (-1, -1, 1)}
+
+
+def test_distort_is_linear_and_of_the_given_strength():
+    cloud = torch.eye(3, dtype=torch.float64)
+    changes = torch.stack([distort(cloud, item_rng(0, i), std=0.3) - cloud for i in range(2000)])
+    assert changes.mean().abs() < 0.01
+    assert float(changes.std()) == pytest.approx(0.3, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("function", "dim"),
+    [(rotate_z, 3), (mirror, 3), (affine, 2), (distort, 3), (jitter, 3)],
+)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_augmentations_are_pure(function, dim, dtype):
     cloud = torch.randn(9, dim, dtype=dtype)
@@ -100,5 +125,7 @@ def test_augmentations_are_pure(function, dim, dtype):
 def test_augmentations_refuse_other_dimensions():
     with pytest.raises(ValueError, match="3 dimensions"):
         rotate_z(torch.zeros(4, 2), item_rng(0, 0))
+    with pytest.raises(ValueError, match="3 dimensions"):
+        mirror(torch.zeros(4, 2), item_rng(0, 0))
     with pytest.raises(ValueError, match="2 dimensions"):
         affine(torch.zeros(4, 3), item_rng(0, 0))

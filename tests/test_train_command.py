@@ -90,6 +90,8 @@ def test_start_from_copies_weights(tmp_path: Path) -> None:
     [
         ({"cross_layers": 2}, "--cross_layers 1"),
         ({"pushforward": True}, "--pushforward False"),
+        ({"head_size": 32}, "--head_size 4"),
+        ({"waves": 2}, "--waves 0"),
         ({"num_classes": 4}, "3 classes, the data have 4"),
         ({"dim": 3}, "2-D clouds, the data are 3-D"),
     ],

@@ -1,6 +1,6 @@
 """Point-cloud data: MNIST-pc, ModelNet40-s, embedded sets, corruptions and batches."""
 
-from ddeq.data.augmentations import affine, jitter, rotate_z, thin
+from ddeq.data.augmentations import affine, distort, jitter, mirror, rotate_z, thin
 from ddeq.data.batching import (
     AugmentedDataset,
     LengthBuckets,
@@ -29,10 +29,12 @@ __all__ = [
     "affine",
     "collate",
     "collate_partial",
+    "distort",
     "item_rng",
     "jitter",
     "load",
     "make_partial",
+    "mirror",
     "normalize_points",
     "rotate_z",
     "shape",

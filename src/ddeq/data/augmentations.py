@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-__all__ = ["Augmentation", "affine", "jitter", "rotate_z", "thin"]
+__all__ = ["Augmentation", "affine", "distort", "jitter", "mirror", "rotate_z", "thin"]
 
 Augmentation = Callable[[Tensor, np.random.Generator], Tensor]
 
@@ -48,6 +48,21 @@ def affine(
     stretch = np.diag(1 + rng.uniform(-scale, scale, size=2))
     slant = np.array([[1.0, rng.uniform(-shear, shear)], [0.0, 1.0]])
     return cloud @ torch.from_numpy(turn @ stretch @ slant).T.to(cloud)
+
+
+def mirror(cloud: Tensor, rng: np.random.Generator) -> Tensor:
+    """Reflects the horizontal axes of a 3-D cloud ``(N, 3)``, each with probability 1/2."""
+    if cloud.shape[1] != 3:
+        raise ValueError(f"mirror needs points in 3 dimensions, got {cloud.shape[1]}")
+    signs = torch.tensor([*rng.choice([-1.0, 1.0], size=2), 1.0], dtype=torch.float64)
+    return cloud * signs.to(cloud)
+
+
+def distort(cloud: Tensor, rng: np.random.Generator, std: float = 0.1) -> Tensor:
+    """``x -> (I + E) x``, the entries of ``E`` from ``N(0, std^2)``: leans and turns a cloud."""
+    dim = cloud.shape[1]
+    change = np.eye(dim) + std * rng.standard_normal((dim, dim))
+    return cloud @ torch.from_numpy(change).T.to(cloud)
 
 
 def jitter(cloud: Tensor, rng: np.random.Generator, std: float = 0.02) -> Tensor:

@@ -19,7 +19,9 @@ from ddeq.data import (
     affine,
     collate,
     collate_partial,
+    distort,
     jitter,
+    mirror,
     thin,
 )
 from ddeq.data.augmentations import Augmentation
@@ -101,7 +103,7 @@ class CloudData(L.LightningDataModule):
         """The training clouds with the recipe's random changes."""
         changes: list[Augmentation] = []
         if self.recipe.augment:
-            changes = [affine, jitter] if data.dim == 2 else [jitter]
+            changes = [affine, jitter] if data.dim == 2 else [mirror, distort, jitter]
         if data.lengths.max() > self.recipe.max_points:
             changes = [partial(thin, most=self.recipe.max_points), *changes]
         return AugmentedDataset(data, changes, self.recipe.seed) if changes else data

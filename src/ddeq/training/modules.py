@@ -154,8 +154,8 @@ class ClassificationModule(EquilibriumModule):
         """Cross entropy of a batch ``(clouds, labels)``."""
         x, labels = batch
         z, solution = self.model.latent(x, seed, start=start)
-        loss = F.cross_entropy(self.model.logits(z), labels)
-        return loss, solution
+        logits = self.model.logits(z)
+        return F.cross_entropy(logits, labels, label_smoothing=self.recipe.smoothing), solution
 
     def validation_step(self, batch: Any, index: int) -> Tensor:
         """Accuracy and cross entropy of held-out clouds; gives the predicted classes, ``(B,)``."""

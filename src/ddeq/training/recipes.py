@@ -36,6 +36,7 @@ class Recipe:
         augment: Random changes of the training clouds.
         max_points: Train on random subsets of so many points of each cloud, for speed and variety.
             The network sees measures, so it is used on whole clouds.
+        smoothing: Classification: probability that the target of the loss spreads over all classes.
         noise: Completion: share of the input points that get ``N(0, 1)`` noise in training.
         own_frame: Completion: share of the clouds normalised by their visible part alone, as a
             user's cloud is; the others stand in the frame of their whole, as in the paper.
@@ -82,6 +83,7 @@ class Recipe:
     validation: float = 0.05
     augment: bool = True
     max_points: int = 100_000
+    smoothing: float = 0.0
     noise: float = 0.05
     own_frame: float = 0.5
     free_weight: float = 0.1

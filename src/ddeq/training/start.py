@@ -6,7 +6,7 @@ from ddeq.models import Classifier, Completer
 
 __all__ = ["start_from"]
 
-_OPTIONS = ("head_size", "cross_layers", "pushforward")
+_OPTIONS = ("bilinear", "head_size", "cross_layers", "pushforward", "waves")
 """Fields of a recipe that are arguments of the network by the same name."""
 
 
@@ -22,13 +22,19 @@ def start_from(model: Classifier | Completer, name: str) -> None:
         ValueError: in one line, saying which option of the recipe differs.
     """
     source = type(model).from_pretrained(name)
-    ours, theirs = model.state_dict(), source.state_dict()
-    shapes = {key: value.shape for key, value in ours.items()}
-    if shapes == {key: value.shape for key, value in theirs.items()}:
-        model.load_state_dict(theirs)
+    ours, theirs = _fits(model), _fits(source)
+    if ours == theirs:
+        model.load_state_dict(source.state_dict())
         return
     reasons = _reasons(model.config(), source.config())
     raise ValueError(f"weights {name!r} do not fit this recipe: {'; '.join(reasons)}")
+
+
+def _fits(model: Classifier | Completer) -> tuple[dict, dict]:
+    """What must agree: the shapes of all weights, and what the network does with them."""
+    config = model.config()
+    shapes = {key: value.shape for key, value in model.state_dict().items()}
+    return shapes, {key: config[key] for key in _OPTIONS}
 
 
 def _reasons(ours: dict, theirs: dict) -> list[str]:
@@ -44,6 +50,6 @@ def _reasons(ours: dict, theirs: dict) -> list[str]:
             reasons.append(f"they know {other} classes, the data have {mine} (--data)")
         elif key in _OPTIONS:
             reasons.append(f"they have {key} {other}, the recipe {mine} (add --{key} {other})")
-        elif key in ("features", "bilinear"):
+        elif key == "features":
             reasons.append(f"they have {key} {other}, a recipe's model has {mine}")
     return reasons or ["their layers have other shapes"]
