@@ -3,7 +3,8 @@
 The same network with the same weights, driven plainly: the path of ``X`` is computed in every
 solver step, attention is an explicit softmax that keeps its weights, fixed particles pass through
 every layer and are reset after it, the network is evaluated twice a step (once for the gradient,
-once for the residual), and autodiff goes through everything. Padding is masked, so the answers
+once for the residual), the objective is that of all particles, fixed ones too, and autodiff goes
+through everything. Padding is masked, so the answers
 are those of the library; only the cost differs.
 """
 
@@ -41,7 +42,8 @@ class ReferenceMap:
         x_high = net.x_lift_norm(net.x_lift(x_low))
         x_high = _encoder(net.x_encoder, x_high, x_high, self.x.mask)
 
-        points, mask = self._all(z)
+        whole = self.whole(z)
+        points, mask = whole.points, whole.mask
         low = net.z_norm(net.z_project(points))
         weights = mask / mask.sum(1, keepdim=True)
         mean = torch.einsum("bn,bnh->bh", weights.to(low), low)
@@ -54,10 +56,18 @@ class ReferenceMap:
         h = net.out_norm(h + net.out(h))
         return z.with_points(h[:, -z.points.shape[1] :])
 
-    def _all(self, z: PointClouds) -> tuple[Tensor, Tensor]:
+    def whole(self, z: PointClouds) -> PointClouds:
+        """All particles, the fixed ones first."""
         if self.fixed is None:
-            return z.points, z.mask
-        return torch.cat([self.fixed.points, z.points], 1), torch.cat([self.fixed.mask, z.mask], 1)
+            return z
+        points = torch.cat([self.fixed.points, z.points], 1)
+        return PointClouds(points, torch.cat([self.fixed.mask, z.mask], 1))
+
+    def objective(self, z: PointClouds) -> Tensor:
+        """``MMD^2(Z, F(Z))`` of all particles, in units of that of the free ones, ``(B,)``."""
+        whole = self.whole(z)
+        share = (z.lengths / whole.lengths).to(z.points)
+        return mmd2(whole, self.whole(self(z))) / share.square()
 
     def _reset(self, h: Tensor) -> Tensor:
         if self.fixed is None:
@@ -76,13 +86,13 @@ class ReferenceFlow:
         """The next particles and the residual there."""
         points = z.points.detach().requires_grad_()
         here = PointClouds(points, z.mask)
-        objective = 0.5 * mmd2(here, f(here)).sum()
+        objective = 0.5 * f.objective(here).sum()
         objective.backward()
         assert points.grad is not None
         gradient = points.grad * z.lengths[:, None, None]
         after = z.with_points(points.detach() - self.step_size * gradient)
         with torch.no_grad():
-            residual = mmd2(after, f(after))
+            residual = f.objective(after)
         return after, residual
 
 

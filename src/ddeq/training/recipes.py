@@ -94,7 +94,7 @@ class Recipe:
     cross_layers: int = 1
     pushforward: bool = False
     dropout: float = 0.0
-    waves: int = 0
+    waves: int = 5
     solver: str = "Weiszfeld"
     solver_steps: int = 30
     solver_tol: float = 1e-3
@@ -169,6 +169,7 @@ _PAPER = Recipe(
     residual_weight=0.0,
     head_size=4,
     dropout=0.1,
+    waves=0,
     solver="WassersteinFlow",
     solver_steps=200,
     train_steps=(200, 200),
@@ -187,19 +188,30 @@ _COMPLETION = Recipe(
 
 RECIPES: dict[str, Recipe] = {
     "mnist-classification": Recipe(
-        "classification", "mnist-pc", epochs=8, max_points=128, head_size=4, train_steps=(4, 8)
+        "classification",
+        "mnist-pc",
+        epochs=6,
+        max_points=128,
+        bilinear=12,
+        head_size=4,
+        train_steps=(4, 8),
     ),
-    "mnist-completion": replace(_COMPLETION, data="mnist-pc", epochs=2),
+    "mnist-completion": replace(_COMPLETION, data="mnist-pc", epochs=4, batch_size=32),
     "modelnet40-classification": Recipe(
         "classification",
         "modelnet40",
-        epochs=60,
-        max_points=512,
+        epochs=25,
+        batch_size=32,
+        max_points=192,
+        smoothing=0.1,
+        head_size=8,
         cross_layers=2,
         dropout=0.1,
-        weight_decay=1e-2,
+        train_steps=(4, 7),
     ),
-    "modelnet8-completion": replace(_COMPLETION, data="modelnet8", epochs=60, max_points=256),
+    "modelnet8-completion": replace(
+        _COMPLETION, data="modelnet8", epochs=45, batch_size=32, augment=True, max_points=256
+    ),
     "shapes-completion": replace(_COMPLETION, epochs=18, batch_size=32, max_points=256),
     "mini-classification": Recipe(
         "classification", "mnist-mini", epochs=6, max_points=128, validation=0.1, warmup=50
