@@ -182,6 +182,7 @@ _COMPLETION = Recipe(
     cross_layers=2,
     own_frame=0.25,
     residual_weight=0.02,
+    waves=0,
     train_steps=(3, 6),
     visits=6,
 )
