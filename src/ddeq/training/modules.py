@@ -25,6 +25,9 @@ from ddeq.training.visits import visit
 __all__ = ["ClassificationModule", "CompletionModule", "EquilibriumModule", "make_module"]
 
 
+_REST = 1e-3  # a residual that is small enough
+
+
 class EquilibriumModule(L.LightningModule):
     """Optimiser, schedule, logging and exact resuming, shared by both tasks.
 
@@ -173,8 +176,9 @@ class ClassificationModule(EquilibriumModule):
 class CompletionModule(EquilibriumModule):
     """The paper's loss and two terms of ours; measured in the paper's frame.
 
-    ``MMD^2(whole, target) + w_free MMD^2(new, removed) + w_res MMD^2(z, F(z))``, the last with
-    ``z`` held still.
+    ``MMD^2(whole, target) + w_free MMD^2(new, removed) + w_res log(c + MMD^2(z, F(z)))``, the last
+    with ``z`` held still. The logarithm keeps on pulling as the residual gets small, and leaves
+    particles that are still far from rest to the other terms.
     """
 
     model: Completer
@@ -198,7 +202,8 @@ class CompletionModule(EquilibriumModule):
         if self.recipe.free_weight:
             loss = loss + self.recipe.free_weight * mmd2(new, removed)
         if self.recipe.residual_weight:
-            loss = loss + self.recipe.residual_weight * mmd2(solution.value, z)
+            residual = mmd2(solution.value, z)
+            loss = loss + self.recipe.residual_weight * (_REST + residual).log()
         return loss.mean(), solution
 
     def validation_step(self, batch: PartialBatch, index: int) -> None:

@@ -41,7 +41,7 @@ class Recipe:
         own_frame: Completion: share of the clouds normalised by their visible part alone, as a
             user's cloud is; the others stand in the frame of their whole, as in the paper.
         free_weight: Completion: weight of ``MMD^2(new points, removed points)`` in the loss.
-        residual_weight: Completion: weight of ``MMD^2(z, F(z))`` at the solver's last iterate. It
+        residual_weight: Completion: weight of ``log MMD^2(z, F(z))`` at the solver's last iterate. It
             makes that iterate, with its spread, the equilibrium: without it, particles that go on
             for long fall together.
         particles: Classification: latent particles.
@@ -87,7 +87,7 @@ class Recipe:
     noise: float = 0.05
     own_frame: float = 0.5
     free_weight: float = 0.1
-    residual_weight: float = 0.2
+    residual_weight: float = 3e-3
     particles: int = 10
     bilinear: int = 16
     head_size: int = 32
@@ -181,7 +181,6 @@ _COMPLETION = Recipe(
     augment=False,
     cross_layers=2,
     own_frame=0.25,
-    residual_weight=0.02,
     waves=0,
     train_steps=(3, 6),
     visits=6,
