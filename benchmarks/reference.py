@@ -26,7 +26,7 @@ class ReferenceMap:
     """``z -> F(z, X)`` on all particles, the fixed ones first.
 
     Attributes:
-        network: ``F``.
+        network: ``F``, as in the paper: without waves.
         x: The input clouds.
         fixed: Fixed particles in ``R^p``, or None.
     """

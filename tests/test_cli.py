@@ -9,6 +9,7 @@ import pytest
 import ddeq
 from ddeq.cli import COMMANDS, main
 from ddeq.data.files import read_cloud, write_cloud
+from ddeq.models.baselines import PointNet
 
 
 @pytest.fixture
@@ -140,11 +141,14 @@ def test_recipe_fields_are_options(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_info_describes_clouds_and_weights(
-    scan: Path, completer: str, capsys: pytest.CaptureFixture[str]
+    scan: Path, completer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["info", str(scan)]) == 0
     assert "60 points" in capsys.readouterr().out
     assert main(["info", completer]) == 0
     assert "completer of 2-D clouds" in capsys.readouterr().out
+    PointNet(2, 3).save_pretrained(tmp_path / "pointnet")
+    assert main(["info", str(tmp_path / "pointnet")]) == 0
+    assert "pointnet of 2-D clouds" in capsys.readouterr().out
     assert main(["info", "no-such-thing.ply"]) == 2
     assert "no-such-thing.ply" in one_line(capsys)

@@ -152,6 +152,15 @@ def test_a_folder_without_splits_is_shared_out(tmp_path):
     assert (test.lengths == 10 + test.labels).all()
 
 
+def test_a_folder_of_large_scans_far_away_keeps_their_shape(tmp_path):
+    cloud = np.random.default_rng(0).normal(size=(3000, 3)) + 5e6
+    np.save(tmp_path / "scan.npy", cloud)
+    seen = load(str(tmp_path), "all").raw(0)
+    assert 500 < len(seen) <= 1024
+    assert np.unique(seen[:, 0]).size > 0.9 * len(seen)
+    assert np.abs(seen.mean(0)).max() < 1e-4
+
+
 def test_a_folder_of_mixed_dimensions_names_the_file(tmp_path):
     write_clouds(tmp_path / "pets", "{name}")
     np.save(tmp_path / "pets" / "dog" / "zz.npy", np.zeros((4, 2)))

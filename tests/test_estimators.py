@@ -9,6 +9,7 @@ import torch
 
 import ddeq
 from ddeq.estimator_base import Parameters, check_clouds
+from ddeq.training import RECIPES
 
 QUICK = {"epochs": 2, "batch_size": 8}
 
@@ -76,6 +77,13 @@ def test_completion_of_many_points_is_bounded(completer) -> None:
     (full,) = completer.predict([many])
     assert full[:20_000].tobytes() == many.tobytes()
     assert 0 < len(full) - 20_000 <= 1024
+
+
+def test_estimators_train_by_our_recipes(classifier, completer) -> None:
+    recipes = RECIPES["mini-classification"], RECIPES["mini-completion"]
+    for model, recipe in zip((classifier.model_, completer.model_), recipes, strict=True):
+        assert model.network.waves == recipe.waves
+        assert model.solver == recipe.make_solver()
 
 
 def test_completion_is_scored(completer) -> None:

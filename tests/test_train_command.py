@@ -4,6 +4,7 @@ import importlib.util
 from dataclasses import fields, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -73,6 +74,62 @@ def test_missing_wandb_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(["train", "mini-classification", "--wandb", "-o", str(out)]) == 2
     assert "pip install wandb" in one_line(capsys)
     assert not out.exists()
+
+
+SHORT = ["--batch-size", "4", "--solver-steps", "2", "--train-steps", "[1,2]", "--epochs", "1"]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A finished run of two training steps on twelve clouds."""
+    folder = tmp_path / "clouds"
+    rng = np.random.default_rng(0)
+    for name in ("disc", "line"):
+        (folder / name).mkdir(parents=True)
+        for i in range(6):
+            np.save(folder / name / f"{i}.npy", rng.normal(size=(12, 2)))
+    out = tmp_path / "run"
+    argv = ["train", "mini-classification", "--data", str(folder), "-o", str(out), *SHORT]
+    assert main([*argv, "--save-every", "1"]) == 0
+    return out
+
+
+def test_a_run_is_measured_by_its_own_recipe(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    argv = ["eval", str(run / "recipe.yaml"), "--weights", str(run / "model")]
+    assert main(argv) == 0
+    assert "disc" in capsys.readouterr().out
+    assert main([*argv, "--data", "mnist-mini"]) == 2
+    assert "knows 2 classes, mnist-mini/test has 10" in one_line(capsys)
+    assert main([*argv, "--data", "shapes"]) == 2
+    assert "is for 2-D clouds" in one_line(capsys)
+    assert main([*argv, "--limit", "-1"]) == 2
+    assert "--limit must be at least 1" in one_line(capsys)
+
+
+def test_resuming_takes_the_recipe_of_the_run(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = parse_recipe(str(run / "recipe.yaml"), [])
+    argv = ["train", "mini-classification", "--data", own.data, "-o", str(run), "--resume"]
+    assert main(argv) == 0
+    assert parse_recipe(str(run / "recipe.yaml"), []) == own
+    assert main([*argv, "--epochs", "2"]) == 0
+    assert parse_recipe(str(run / "recipe.yaml"), []) == replace(own, epochs=2)
+    capsys.readouterr()
+    assert main(["train", "mini-completion", "-o", str(run), "--resume"]) == 2
+    assert "holds classification of" in one_line(capsys)
+
+
+def test_starting_over_leaves_nothing_of_the_old_run(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ddeq.training.train", lambda *_, **__: None)
+    assert (run / "checkpoints" / "last.ckpt").exists()
+    assert main(["train", "mini-classification", "-o", str(run)]) == 2
+    assert (run / "model").exists()
+    assert main(["train", "mini-classification", "-o", str(run), "--force"]) == 0
+    assert not (run / "checkpoints").exists()
+    assert not (run / "model").exists()
 
 
 def test_start_from_copies_weights(tmp_path: Path) -> None:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import inspect
-import random
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 from typing_extensions import Self
 
 from ddeq.clouds import PointClouds
 from ddeq.data.dataset import CloudDataset
 from ddeq.data.view import NetworkView
-from ddeq.training.recipes import Recipe
+from ddeq.training.recipes import RECIPES
 
 __all__ = ["ClassifierBase", "Clouds", "EstimatorBase", "PointCloudEstimator", "check_clouds"]
 
@@ -67,13 +65,13 @@ class PointCloudEstimator(EstimatorBase):
 
     def _train(self, task: Any, data: CloudDataset, **fields: Any) -> None:
         """Sets ``model_``, trained on every cloud of ``data``."""
-        from ddeq.training.memory import MemoryData
+        from ddeq.training.data import CloudData
         from ddeq.training.run import train
 
         steps = self.epochs * max(1, len(data) // self.batch_size)
-        recipe = Recipe(
-            task,
-            data.name,
+        recipe = replace(
+            RECIPES[f"mini-{task}"],
+            data=data.name,
             epochs=self.epochs,
             batch_size=self.batch_size,
             learning_rate=self.learning_rate,
@@ -84,8 +82,8 @@ class PointCloudEstimator(EstimatorBase):
             seed=_seed(self.random_state),
             **fields,
         )
-        with tempfile.TemporaryDirectory(prefix="ddeq-") as run, _own_random_numbers():
-            batches = MemoryData(recipe, data)
+        with tempfile.TemporaryDirectory(prefix="ddeq-") as run:
+            batches = CloudData(recipe, whole=data)
             self.model_ = train(recipe, run, data=batches, verbose=bool(self.verbose))
         self.n_features_in_ = data.dim
 
@@ -149,15 +147,3 @@ def _seed(random_state: Any) -> int:
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31))
     return int(random_state)
-
-
-@contextmanager
-def _own_random_numbers() -> Iterator[None]:
-    """Leaves the caller's random states as they were: training seeds all of them."""
-    before = random.getstate(), np.random.get_state()
-    try:
-        with torch.random.fork_rng():
-            yield
-    finally:
-        random.setstate(before[0])
-        np.random.set_state(before[1])

@@ -34,11 +34,12 @@ class PointCloudClassifier(ClassifierBase, PointCloudEstimator):
     Args:
         epochs: Passes through the training clouds.
         batch_size: Clouds a step.
-        learning_rate: Of Adam, at its highest.
+        learning_rate: Of Muon and AdamW, at its highest.
         particles: Latent particles.
         cross_layers: Layers of the cross-encoder.
         max_points: Train on random subsets of so many points a cloud.
-        augment: Change the training clouds a little at random, anew in every epoch.
+        augment: Change the training clouds a little at random, anew in every epoch. Mirrors 3-D
+            ones in x and in y: turn it off where left and right make a difference.
         random_state: Seed, or a numpy ``RandomState``, or None for another run each time.
         verbose: Print figures on the way.
 
@@ -129,7 +130,7 @@ class PointCloudCompleter(PointCloudEstimator):
     Args:
         epochs: Passes through the training clouds.
         batch_size: Clouds a step.
-        learning_rate: Of Adam, at its highest.
+        learning_rate: Of Muon and AdamW, at its highest.
         cross_layers: Layers of the cross-encoder.
         noise: Share of the input points that get noise in training.
         random_state: Seed, or a numpy ``RandomState``, or None for another run each time.
@@ -179,7 +180,6 @@ class PointCloudCompleter(PointCloudEstimator):
             "completion",
             as_dataset(clouds, np.zeros(len(clouds), dtype=np.int64), ["cloud"]),
             noise=self.noise,
-            augment=False,
             own_frame=1.0,  # what `predict` is given is seen in its own frame
         )
         return self

@@ -49,7 +49,7 @@ def _transport_cost(x: PointClouds, y: PointClouds, power: int) -> Tensor:
 
     costs = []
     for a, b in zip(x.to_list(), y.to_list(), strict=True):
-        cost = distances(a.detach().double(), b.detach().double()).pow(power).cpu().numpy()
+        cost = distances(a.detach().cpu().double(), b.detach().cpu().double()).pow(power).numpy()
         uniform = [np.full(n, 1.0 / n) for n in cost.shape]
         costs.append(ot.emd2(*uniform, cost, numItermax=1_000_000))
     return torch.tensor(np.array(costs)).to(x.points)

@@ -49,14 +49,14 @@ def completions(
     model: Completer, items: Sequence[PartialItem], classes: Sequence[str], seed: int = 0
 ) -> list[Completion]:
     """Completion tasks with what the model makes of them, in the frame of the whole clouds."""
-    batch = collate_partial(items)
+    batch = collate_partial(items).to(next(model.parameters()).device)
     z, solution = model.latent(batch.partial, seed, save_every=10**9)
     start, result = model.points(solution.trajectory[0]), model.points(z)
     clouds = (batch.partial, start, result, batch.target)
     return [
         Completion(partial, before, after, target, classes[item.label])
         for item, partial, before, after, target in zip(
-            items, *(c.to_list() for c in clouds), strict=True
+            items, *(c.to("cpu").to_list() for c in clouds), strict=True
         )
     ]
 

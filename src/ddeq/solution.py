@@ -22,7 +22,7 @@ class Solution:
         residual: ``MMD^2(z, F(z))``, ``(B,)``.
         initial_residual: ``MMD^2(z_0, F(z_0))``, ``(B,)``.
         steps: Evaluations of ``F`` until the cloud stopped, ``(B,)``.
-        converged: ``residual <= tol * initial_residual``, ``(B,)`` bool.
+        converged: ``residual <= tol * initial_residual`` up to rounding, ``(B,)`` bool.
         failed: Stopped because of an infinite or NaN value, ``(B,)`` bool.
         residuals: ``MMD^2(z_k, F(z_k))`` of every step, constant after a cloud's stop, ``(K, B)``.
         trajectory: The iterates ``z_0, z_s, z_2s, ...`` that were asked for, then ``value``.

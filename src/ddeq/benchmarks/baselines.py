@@ -103,7 +103,7 @@ def _theirs(samples: Samples, dim: int) -> nn.Module:
 
 
 def _loss(model: nn.Module, x: PointClouds, samples: Samples) -> Callable[[], Tensor]:
-    """The loss of the batch as the model is trained on it."""
+    """The main term of the loss that the model is trained with."""
     if samples.targets is None:
         labels = torch.arange(len(x)) % samples.classes
         return lambda: torch.nn.functional.cross_entropy(model(x), labels)

@@ -41,10 +41,14 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
         "eval",
         help="measure a model on a whole test set",
         description="Measures a model on every cloud of its test set.\n" + _DEFINITIONS,
-        epilog="Example: ddeq eval mini-classification --weights mnist-pc --confusion errors.png",
+        epilog=(
+            "Examples: ddeq eval mini-classification --weights mnist-pc --confusion errors.png; "
+            "ddeq eval runs/mine/recipe.yaml --weights runs/mine/model"
+        ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("recipe", help="name of a recipe: it says the task and the data")
+    parser.add_argument("recipe", help="name of a recipe, or a run's recipe.yaml: task and data")
+    parser.add_argument("--data", help="other data than the recipe's: a name or a folder")
     parser.add_argument("--weights", help="folder or name (default: those shipped for the data)")
     parser.add_argument("--data-root", help="folder with data you have (default: $DDEQ_DATA)")
     parser.add_argument(
@@ -70,18 +74,18 @@ def run(args: argparse.Namespace) -> int:
     """Runs the command."""
     import numpy as np
 
+    from ddeq.commands.train import parse_recipe
     from ddeq.data import load
-    from ddeq.training.recipes import RECIPES
 
-    if args.recipe not in RECIPES:
-        raise ValueError(f"no recipe {args.recipe!r}: one of {', '.join(RECIPES)}")
-    recipe = RECIPES[args.recipe]
+    recipe = parse_recipe(args.recipe, ["--data", args.data] if args.data else [])
+    if args.limit is not None and args.limit < 1:
+        raise UsageError(f"--limit must be at least 1, got {args.limit}")
     if args.confusion and recipe.task != "classification":
         raise UsageError("--confusion is for classification: a completion has no classes")
     if args.confusion:
         output_path(args.confusion, (".png", ".svg", ".pdf"), args.force)
     data = load(recipe.data, "test", args.data_root)
-    if args.limit:
+    if args.limit is not None:
         data = data.subset(np.arange(min(args.limit, len(data))))
     weights = args.weights or _SHIPPED_FOR.get(recipe.data, recipe.data)
     measure = _classification if recipe.task == "classification" else _completion
@@ -96,6 +100,10 @@ def _classification(weights: str, data: Any, args: argparse.Namespace) -> dict[s
     from ddeq.models import Classifier
 
     model = Classifier.from_pretrained(weights)
+    _check(model, data, weights)
+    if len(model.classes) != len(data.classes):
+        known, present = len(model.classes), len(data.classes)
+        raise ValueError(f"{weights} knows {known} classes, {data.name} has {present} (--data)")
     report = evaluate_classifier(model, data, _shown(batches(data, args.batch_size)), args.seed)
     rows = {"accuracy": report.accuracy, "cross entropy": report.cross_entropy}
     rows |= report.equilibrium
@@ -108,6 +116,12 @@ def _classification(weights: str, data: Any, args: argparse.Namespace) -> dict[s
         _draw(args.confusion, report.confusion, data.classes, quiet=args.json)
     plain = {name: vars(mean) for name, mean in rows.items()}
     return {**plain, "confusion": report.confusion.tolist()}
+
+
+def _check(model: Any, data: Any, weights: str) -> None:
+    dim = model.config()["dim"]
+    if dim != data.dim:
+        raise ValueError(f"{weights} is for {dim}-D clouds, {data.name} is {data.dim}-D (--data)")
 
 
 def _draw(path: str, counts: Any, classes: Sequence[str], quiet: bool) -> None:
@@ -124,6 +138,7 @@ def _completion(weights: str, data: Any, args: argparse.Namespace) -> dict[str, 
     from ddeq.models import Completer
 
     model = Completer.from_pretrained(weights)
+    _check(model, data, weights)
     tasks = partial_tasks(data, args.noise, args.seed)
     indices = _shown(batches(tasks, args.batch_size))
     rows = evaluate_completer(model, tasks, indices, args.seed, args.own_frame)

@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
     if args.name is not None:
         named = [path for path in folders if path.name.split("-", 1)[1] == args.name]
         folder = Path(args.name)
-        folders = [folder] if (folder / CONFIG).exists() else named
+        folders = named or ([folder] if (folder / CONFIG).exists() else [])
     if not folders:
         _describe_cloud(args.name)
         return 0
@@ -60,9 +60,10 @@ def _describe_weights(folder: Path) -> None:
     with safe_open(folder / WEIGHTS, framework="numpy") as weights:
         shapes = [weights.get_slice(name).get_shape() for name in weights.keys()]  # noqa: SIM118
     size = sum(_product(shape) for shape in shapes)
-    solver = config["solver"]
     print(f"{folder.name}: {config['kind']} of {config['dim']}-D clouds, {size:,} parameters")
-    print(f"  solver {solver['name']}, at most {solver['max_steps']} steps, tol {solver['tol']:g}")
+    if solver := config.get("solver"):
+        most, tol = solver["max_steps"], solver["tol"]
+        print(f"  solver {solver['name']}, at most {most} steps, tol {tol:g}")
     if (folder / CARD).exists():
         print(f"  card {folder / CARD}")
 

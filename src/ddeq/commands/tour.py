@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import time
-from pathlib import Path
 from typing import Any
 
+from ddeq.commands.errors import output_path
+
 __all__ = ["add_parser", "run"]
+
+_PICTURE = "outputs/tour.png"
 
 
 def add_parser(subparsers: argparse._SubParsersAction) -> None:
@@ -20,7 +23,8 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
             "writes a picture and says what it shows."
         ),
     )
-    parser.add_argument("-o", "--out", default="outputs/tour.png", help="the picture")
+    parser.add_argument("-o", "--out", default=_PICTURE, help=f"the picture ({_PICTURE})")
+    parser.add_argument("--force", action="store_true", help="overwrite an existing picture")
     parser.add_argument("--seed", type=int, default=0, help="which digits, and the particles")
     parser.set_defaults(run=run)
 
@@ -32,15 +36,16 @@ def run(args: argparse.Namespace) -> int:
 
     from ddeq import plots
     from ddeq.clouds import PointClouds
-    from ddeq.data import item_rng, load, make_partial
+    from ddeq.data import PARTIAL_RADIUS, item_rng, load, make_partial
     from ddeq.models import Classifier, Completer
 
+    path = output_path(args.out, (".png", ".svg", ".pdf"), args.force or args.out == _PICTURE)
     data = load("mnist-mini", "test")
     rng = np.random.default_rng(args.seed)
     chosen = [int(rng.choice(np.flatnonzero(data.labels == label))) for label in range(10)]
     clouds = [data[i][0] for i in chosen]
     pairs = [
-        make_partial(cloud, 0.6, item_rng(args.seed, i))
+        make_partial(cloud, PARTIAL_RADIUS[2], item_rng(args.seed, i))
         for cloud, i in zip(clouds, chosen, strict=True)
     ]
     classifier, completer = (
@@ -56,8 +61,6 @@ def run(args: argparse.Namespace) -> int:
     full = completer.complete(partial, seed=args.seed, normalize=False)
     end = time.perf_counter()
     figure = plots.tour(clouds, guesses, partial.to_list(), full.to_list())
-    path = Path(args.out)
-    path.parent.mkdir(parents=True, exist_ok=True)
     plots.save(figure, path)
     _report(guesses, partial, full, middle - begin, end - middle)
     print(f"picture: {path}")

@@ -6,6 +6,7 @@ import argparse
 import inspect
 import os
 import re
+import shutil
 import textwrap
 from dataclasses import asdict
 from pathlib import Path
@@ -64,16 +65,16 @@ def run(args: argparse.Namespace) -> int:
         for name, recipe in RECIPES.items():
             print(f"{name:34}{recipe.task} of {recipe.data}, {recipe.epochs} epochs")
         return 0
-    recipe = parse_recipe(args.recipe, args.rest)
+    out = Path(args.out or f"runs/{Path(args.recipe).stem}")
+    recipe = _resumed(out, args) if args.resume else parse_recipe(args.recipe, args.rest)
     text = yaml.safe_dump(_plain(recipe), sort_keys=False)
     if args.print:
         print(text, end="")
         return 0
-    out = Path(args.out or f"runs/{Path(args.recipe).stem}")
     options = _trainer_options(args, recipe)
     first = _rank() == 0  # the other processes run the same command beside the first
     if first:
-        _claim(out, text, args.resume or args.force)
+        _claim(out, text, args)
     train(
         recipe,
         out,
@@ -86,15 +87,32 @@ def run(args: argparse.Namespace) -> int:
     )
     if first:
         print(f"model in {out / 'model'}")
-    if first and args.recipe in RECIPES:
-        print(f"measure it with: ddeq eval {args.recipe} --weights {out / 'model'}")
+        print(f"measure it with: ddeq eval {out / 'recipe.yaml'} --weights {out / 'model'}")
     return 0
 
 
-def _claim(out: Path, text: str, used: bool) -> None:
-    """Makes the folder of a run, which must not hold another one."""
-    if (out / "recipe.yaml").exists() and not used:
+def _resumed(out: Path, args: argparse.Namespace) -> Recipe:
+    """The recipe of the run to go on with; only options that are given again replace its fields."""
+    named = parse_recipe(args.recipe, args.rest)
+    if not (out / "recipe.yaml").exists():
+        return named
+    begun = parse_recipe(str(out / "recipe.yaml"), args.rest)
+    if (begun.task, begun.data) != (named.task, named.data):
+        raise ValueError(
+            f"{out} holds {begun.task} of {begun.data}, not {named.task} of {named.data}: "
+            "choose another folder with -o"
+        )
+    return begun
+
+
+def _claim(out: Path, text: str, args: argparse.Namespace) -> None:
+    """Makes the folder of a run, which must not hold another one; ``--force`` removes that."""
+    used = (out / "recipe.yaml").exists()
+    if used and not (args.resume or args.force):
         raise ValueError(f"{out} holds a run: add --resume to go on with it, --force to start over")
+    if used and not args.resume:
+        for name in ("checkpoints", "samples", "tensorboard", "model"):
+            shutil.rmtree(out / name, ignore_errors=True)
     out.mkdir(parents=True, exist_ok=True)
     (out / "recipe.yaml").write_text(text)
 
@@ -124,10 +142,10 @@ def _trainer_options(args: argparse.Namespace, recipe: Recipe) -> dict[str, Any]
 
 def _rank() -> int:
     """Which of the processes that share the batches this is."""
-    for name in ("RANK", "LOCAL_RANK", "SLURM_PROCID"):
+    for name in ("RANK", "SLURM_PROCID"):
         if name in os.environ:
             return int(os.environ[name])
-    return 0
+    return max(int(os.environ.get(name, 0)) for name in ("LOCAL_RANK", "NODE_RANK"))
 
 
 def parse_recipe(name: str, options: list[str]) -> Recipe:

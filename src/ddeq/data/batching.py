@@ -151,7 +151,7 @@ class AugmentedDataset(Dataset[tuple[Tensor, int]]):
         raw = self.data.raw(index)
         centred = raw - raw.mean(0)
         cloud = torch.from_numpy(centred / max(float(centred.std()), 1e-12))
-        rng = item_rng(self.seed, index % len(self), self.epoch)
+        rng = item_rng(self.seed, index % len(self), self.epoch, stream=1)
         for augment in self.augmentations:
             cloud = augment(cloud, rng)
         return torch.from_numpy(normalize_points(cloud.numpy())), int(self.data.labels[index])

@@ -20,12 +20,16 @@ _DRAWS = 20
 _FALLBACK_SHARE = 4
 
 
-def item_rng(seed: int, index: int, epoch: int = 0) -> np.random.Generator:
-    """The generator of item ``index``; the same arguments give the same stream.
+def item_rng(seed: int, index: int, epoch: int = 0, stream: int = 0) -> np.random.Generator:
+    """The generator of item ``index``; the same arguments give the same numbers.
 
-    ``epoch=0`` gives the stream of ``numpy.random.default_rng([seed, index])``.
+    Two uses that must not share random numbers take different streams. ``epoch=0`` and
+    ``stream=0`` give those of ``numpy.random.default_rng([seed, index])``.
     """
-    return np.random.default_rng([seed, index, epoch] if epoch else [seed, index])
+    key = [seed, index, epoch, stream]
+    while key[-1] == 0 and len(key) > 2:
+        key.pop()
+    return np.random.default_rng(key)
 
 
 def make_partial(cloud: Tensor, radius: float, rng: np.random.Generator) -> tuple[Tensor, Tensor]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ddeq.data.dataset import CloudDataset
 from ddeq.data.files import READABLE, read_cloud
+from ddeq.data.view import NetworkView
 
 __all__ = ["load_folder"]
 
@@ -20,7 +21,8 @@ def load_folder(folder: str | Path, split: str = "train") -> CloudDataset:
     Three layouts are understood: ``train/<class>/*`` and ``test/<class>/*``;
     ``<class>/train/*`` and ``<class>/test/*``; and ``<class>/*`` alone, of which a fixed random
     fifth is the test set. Files that lie in the folder itself make up one class. Of a mesh the
-    vertices are taken.
+    vertices are taken. Each cloud is kept as a network would see it: thinned to at most
+    :data:`ddeq.data.view.NETWORK_POINTS` points, centred, at unit size.
 
     Args:
         folder: The folder.
@@ -76,5 +78,5 @@ def _read(files: list[Path]) -> list[np.ndarray]:
             raise ValueError(
                 f"{file}: dimension {points.shape[1]}, but {files[0]} has {clouds[0].shape[1]}"
             )
-        clouds.append(points)
+        clouds.append(NetworkView(points).for_network().points[0].numpy())
     return clouds

@@ -53,7 +53,8 @@ class Solver(ABC):
 
     Attributes:
         max_steps: Largest number of evaluations of ``F``.
-        tol: A cloud stops when ``MMD^2(z, F(z)) <= tol * MMD^2(z_0, F(z_0))``.
+        tol: A cloud stops when ``MMD^2(z, F(z)) <= tol * MMD^2(z_0, F(z_0))``, or is as small as
+            rounding lets it get.
         kernel: Kernel of that MMD.
     """
 

@@ -32,6 +32,9 @@ from ddeq.training.visits import visit
 __all__ = ["CloudData"]
 
 
+_OF_DIMENSION: dict[int, tuple[Augmentation, ...]] = {2: (affine,), 3: (mirror, distort)}
+
+
 class TrainingBuckets(LengthBuckets):
     """Length buckets whose batches come back, and that can begin in the middle of an epoch.
 
@@ -54,14 +57,18 @@ class CloudData(L.LightningDataModule):
     Args:
         recipe: The run.
         root: Folder with the data; see :func:`ddeq.data.registry.load`.
+        whole: Clouds in memory, in place of the data that the recipe names.
     """
 
-    def __init__(self, recipe: Recipe, root: str | Path | None = None) -> None:
+    def __init__(
+        self, recipe: Recipe, root: str | Path | None = None, whole: CloudDataset | None = None
+    ) -> None:
         super().__init__()
         self.recipe = recipe
-        self.root = root
-        whole = load(recipe.data, "train", root)
-        self.train, self.validation = whole.split(recipe.validation, recipe.seed)
+        whole = load(recipe.data, "train", root) if whole is None else whole
+        self.train = self.validation = whole
+        if recipe.validation:
+            self.train, self.validation = whole.split(recipe.validation, recipe.seed)
 
     def train_dataloader(self) -> DataLoader:
         """Shuffled, augmented, bucketed by length; whole batches only."""
@@ -79,17 +86,9 @@ class CloudData(L.LightningDataModule):
         return self._loader(data, sampler, noise=self.recipe.noise)
 
     def val_dataloader(self) -> DataLoader:
-        """The held-out part, as it is."""
-        return self.evaluation(self.validation)
-
-    def test_dataloader(self) -> DataLoader:
-        """The whole test set, as it is."""
-        return self.evaluation(load(self.recipe.data, "test", self.root))
-
-    def evaluation(self, data: CloudDataset) -> DataLoader:
-        """Every cloud of ``data`` once, without noise."""
-        sampler = LengthBuckets(data.lengths, self.recipe.batch_size, shuffle=False)
-        return self._loader(data, sampler, noise=0.0)
+        """The held-out part, every cloud once, without noise."""
+        sampler = LengthBuckets(self.validation.lengths, self.recipe.batch_size, shuffle=False)
+        return self._loader(self.validation, sampler, noise=0.0)
 
     def set_position(self, loader: DataLoader, epoch: int, batch: int) -> None:
         """Makes the next iteration begin at a batch of an epoch."""
@@ -103,7 +102,7 @@ class CloudData(L.LightningDataModule):
         """The training clouds with the recipe's random changes."""
         changes: list[Augmentation] = []
         if self.recipe.augment:
-            changes = [affine, jitter] if data.dim == 2 else [mirror, distort, jitter]
+            changes = [*_OF_DIMENSION.get(data.dim, (distort,)), jitter]
         if data.lengths.max() > self.recipe.max_points:
             changes = [partial(thin, most=self.recipe.max_points), *changes]
         return AugmentedDataset(data, changes, self.recipe.seed) if changes else data

@@ -72,7 +72,7 @@ class EquilibriumModule(L.LightningModule):
         self.model.solver = recipe.make_solver(int(rng.integers(fewest, most + 1)))
         begin = self.current_epoch * int(self.trainer.num_training_batches)
         slot, _, first = visit(step - begin, recipe.visits)
-        start = self.particles[slot] if begin + first < step else None
+        start = self.particles[slot].to(self.device) if begin + first < step else None
         loss, solution = self.loss(batch, begin + first, start)
         if recipe.visits > 1:
             self.particles[slot] = solution.image

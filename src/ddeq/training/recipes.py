@@ -33,7 +33,8 @@ class Recipe:
         average: Decay of the running average of the weights that is validated and kept; 0 keeps
             the weights of the last step.
         validation: Share of the training set that is held out to choose the best epoch.
-        augment: Random changes of the training clouds.
+        augment: Random changes of the training clouds: 2-D ones are turned, sheared and scaled a
+            little, 3-D ones mirrored in x and in y and distorted a little; all are jittered.
         max_points: Train on random subsets of so many points of each cloud, for speed and variety.
             The network sees measures, so it is used on whole clouds.
         smoothing: Classification: probability that the target of the loss spreads over all classes.
@@ -41,9 +42,9 @@ class Recipe:
         own_frame: Completion: share of the clouds normalised by their visible part alone, as a
             user's cloud is; the others stand in the frame of their whole, as in the paper.
         free_weight: Completion: weight of ``MMD^2(new points, removed points)`` in the loss.
-        residual_weight: Completion: weight of ``log MMD^2(z, F(z))`` at the solver's last iterate. It
-            makes that iterate, with its spread, the equilibrium: without it, particles that go on
-            for long fall together.
+        residual_weight: Completion: weight of ``log(1e-3 + MMD^2(z, F(z)))`` at the solver's last
+            iterate. It makes that iterate, with its spread, the equilibrium: without it, particles
+            that go on for long fall together.
         particles: Classification: latent particles.
         bilinear: Features of the bilinear layer.
         head_size: Features of an attention head.
@@ -94,7 +95,7 @@ class Recipe:
     cross_layers: int = 1
     pushforward: bool = False
     dropout: float = 0.0
-    waves: int = 5
+    waves: int = 0
     solver: str = "Weiszfeld"
     solver_steps: int = 30
     solver_tol: float = 1e-3
@@ -169,10 +170,13 @@ _PAPER = Recipe(
     residual_weight=0.0,
     head_size=4,
     dropout=0.1,
-    waves=0,
     solver="WassersteinFlow",
     solver_steps=200,
     train_steps=(200, 200),
+)
+
+_CLASSIFICATION = Recipe(
+    task="classification", data="mnist-pc", max_points=128, waves=5, train_steps=(4, 8)
 )
 
 _COMPLETION = Recipe(
@@ -181,25 +185,16 @@ _COMPLETION = Recipe(
     augment=False,
     cross_layers=2,
     own_frame=0.25,
-    waves=0,
     train_steps=(3, 6),
     visits=6,
 )
 
 RECIPES: dict[str, Recipe] = {
-    "mnist-classification": Recipe(
-        "classification",
-        "mnist-pc",
-        epochs=6,
-        max_points=128,
-        bilinear=12,
-        head_size=4,
-        train_steps=(4, 8),
-    ),
+    "mnist-classification": replace(_CLASSIFICATION, epochs=6, bilinear=12, head_size=4),
     "mnist-completion": replace(_COMPLETION, data="mnist-pc", epochs=4, batch_size=32),
-    "modelnet40-classification": Recipe(
-        "classification",
-        "modelnet40",
+    "modelnet40-classification": replace(
+        _CLASSIFICATION,
+        data="modelnet40",
         epochs=25,
         batch_size=32,
         max_points=192,
@@ -213,8 +208,8 @@ RECIPES: dict[str, Recipe] = {
         _COMPLETION, data="modelnet8", epochs=45, batch_size=32, augment=True, max_points=256
     ),
     "shapes-completion": replace(_COMPLETION, epochs=18, batch_size=32, max_points=256),
-    "mini-classification": Recipe(
-        "classification", "mnist-mini", epochs=6, max_points=128, validation=0.1, warmup=50
+    "mini-classification": replace(
+        _CLASSIFICATION, data="mnist-mini", epochs=6, validation=0.1, warmup=50
     ),
     "mini-completion": replace(
         _COMPLETION, data="mnist-mini", epochs=10, validation=0.1, warmup=50

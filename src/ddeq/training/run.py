@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import logging
 import os
+import random
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import lightning as L
+import numpy as np
+import torch
 from lightning.pytorch.callbacks import Callback, ModelCheckpoint, WeightAveraging
+from lightning.pytorch.loggers import Logger
 from torch import Tensor
 
 from ddeq.models import Classifier, Completer
@@ -22,6 +28,18 @@ from ddeq.training.recipes import Recipe
 from ddeq.training.start import start_from
 
 __all__ = ["train"]
+
+
+@contextmanager
+def own_random_numbers() -> Iterator[None]:
+    """Leaves the caller's random states as they were: training seeds all of them."""
+    before = random.getstate(), np.random.get_state()
+    try:
+        with torch.random.fork_rng():
+            yield
+    finally:
+        random.setstate(before[0])
+        np.random.set_state(before[1])
 
 
 class ProgressLine(Callback):
@@ -67,6 +85,7 @@ class ProgressLine(Callback):
         print(f"epoch {trainer.current_epoch + 1}/{trainer.max_epochs}  {shown}", flush=True)
 
 
+@own_random_numbers()
 def train(
     recipe: Recipe,
     out: str | Path,
@@ -111,32 +130,40 @@ def train(
         out / "checkpoints", "last", every_n_train_steps=save_every, enable_version_counter=False
     )
     checkpoint = _last(out) if resume else None
-    options: dict[str, Any] = {} if recipe.validation else {"limit_val_batches": 0}
-    options |= trainer_options or {}
-    trainer = L.Trainer(
+    callbacks = [
+        EarlyPictures(out),
+        *_averaging(recipe.average),
+        *([best] if recipe.validation else []),
+        last,
+        *([ProgressLine()] if verbose else []),
+    ]
+    trainer = _trainer(recipe, callbacks, make_loggers(out, checkpoint, wandb), trainer_options)
+    trainer.fit(module, datamodule=data, ckpt_path=checkpoint, weights_only=True)
+    return _finish(module, best, out)
+
+
+def _trainer(
+    recipe: Recipe,
+    callbacks: list[Callback],
+    loggers: list[Logger],
+    options: dict[str, Any] | None,
+) -> L.Trainer:
+    """Lightning's trainer: one process on one device, unless the options say otherwise."""
+    return L.Trainer(
         max_epochs=recipe.epochs,
-        logger=make_loggers(out, checkpoint, wandb),
-        callbacks=[
-            EarlyPictures(out),
-            *_averaging(recipe.average),
-            *([best] if recipe.validation else []),
-            last,
-            *([ProgressLine()] if verbose else []),
-        ],
+        logger=loggers,
+        callbacks=callbacks,
         enable_progress_bar=False,
         enable_model_summary=False,
         num_sanity_val_steps=0,
         use_distributed_sampler=False,  # the buckets deal out their batches themselves
         gradient_clip_val=recipe.clip if recipe.clip != float("inf") else None,
-        **options,
+        **{
+            "devices": 1,
+            "limit_val_batches": 1.0 if recipe.validation else 0,
+            **(options or {}),
+        },
     )
-    trainer.fit(
-        module,
-        datamodule=data,
-        ckpt_path=checkpoint,
-        weights_only=True,
-    )
-    return _finish(module, best, out)
 
 
 def _last(out: Path) -> Path | None:
@@ -147,8 +174,6 @@ def _last(out: Path) -> Path | None:
 
 def _finish(module: EquilibriumModule, best: ModelCheckpoint, out: Path) -> Classifier | Completer:
     """The best weights, saved for use."""
-    import torch
-
     recipe = module.recipe
     facts = {
         "data": recipe.data,

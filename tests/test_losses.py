@@ -1,0 +1,77 @@
+"""The losses of training against their formulas, and the changes of training clouds."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from ddeq.data import CloudDataset, affine, distort, jitter, mirror
+from ddeq.divergences import mmd2
+from ddeq.training import RECIPES
+from ddeq.training.data import CloudData
+from ddeq.training.modules import make_module
+
+SMALL = {"batch_size": 4, "solver_steps": 3, "own_frame": 0.0, "noise": 0.0, "validation": 0.2}
+
+
+def case(name, monkeypatch, **fields):
+    """A module of a recipe with small data, and its first batch."""
+    rng = np.random.default_rng(0)
+    clouds = [rng.normal(size=(20, 2)) for _ in range(10)]
+    whole = CloudDataset.from_list(clouds, np.arange(10) % 2, ["a", "b"], "noise")
+    recipe = replace(RECIPES[name], **{**SMALL, **fields})
+    data = CloudData(recipe, whole=whole)
+    torch.manual_seed(0)
+    module = make_module(recipe.make_model(data.train), recipe).eval()
+    monkeypatch.setattr(type(module), "share", (0, 1))
+    return module, next(iter(data.train_dataloader()))
+
+
+@pytest.mark.parametrize("free_weight", [0.0, 0.1])
+@pytest.mark.parametrize("residual_weight", [0.0, 0.5])
+def test_completion_loss_is_its_formula(monkeypatch, free_weight, residual_weight):
+    weights = {"free_weight": free_weight, "residual_weight": residual_weight}
+    module, batch = case("mini-completion", monkeypatch, **weights)
+    loss, solution = module.loss(batch, seed=3, start=None)
+    z, _ = module.model.latent(batch.partial, 3)
+    new = module.model.points(z)
+    rest = torch.log(1e-3 + mmd2(solution.value, z))
+    expected = (
+        mmd2(batch.partial.cat(new), batch.target)
+        + free_weight * mmd2(new, batch.removed)
+        + residual_weight * rest
+    )
+    assert float(loss.detach()) == pytest.approx(float(expected.mean().detach()), rel=1e-5)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+def test_classification_loss_is_its_formula(monkeypatch, smoothing):
+    module, (x, labels) = case("mini-classification", monkeypatch, smoothing=smoothing)
+    loss, _ = module.loss((x, labels), seed=3, start=None)
+    logs = functional.log_softmax(module.model(x, seed=3), 1)
+    share = torch.full_like(logs, smoothing / 2).scatter_add(
+        1, labels[:, None], torch.full((len(labels), 1), 1 - smoothing)
+    )
+    assert float(loss.detach()) == pytest.approx(
+        float(-(share * logs).sum(1).mean().detach()), rel=1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    ("dim", "changes"),
+    [(1, [distort, jitter]), (2, [affine, jitter]), (3, [mirror, distort, jitter])],
+)
+def test_clouds_are_changed_as_their_dimension_allows(dim, changes):
+    clouds = [np.random.default_rng(i).normal(size=(9, dim)) for i in range(6)]
+    whole = CloudDataset.from_list(clouds, [0, 1] * 3, ["a", "b"], "noise")
+    data = CloudData(RECIPES["mini-classification"], whole=whole)
+    assert list(data.train_dataloader().dataset.augmentations) == changes
+
+
+def test_without_validation_every_cloud_is_trained_on():
+    clouds = [np.random.default_rng(i).normal(size=(9, 2)) for i in range(6)]
+    whole = CloudDataset.from_list(clouds, [0, 1] * 3, ["a", "b"], "noise")
+    data = CloudData(replace(RECIPES["mini-classification"], validation=0.0), whole=whole)
+    assert len(data.train) == 6
