@@ -30,7 +30,7 @@ def test_the_classifier_knows_unseen_digits() -> None:
     x, labels = collate([data[i] for i in range(len(data))])
     with torch.no_grad():
         guesses = Classifier.from_pretrained("mnist-pc")(x).argmax(1)
-    assert (guesses == labels).float().mean() >= 0.9
+    assert (guesses == labels).float().mean() >= 0.95
 
 
 def test_the_completer_brings_partial_digits_nearer_to_whole_ones() -> None:
