@@ -10,6 +10,7 @@ from ddeq.data import (
     add_noise,
     affine,
     distort,
+    even,
     item_rng,
     jitter,
     make_partial,
@@ -129,3 +130,11 @@ def test_augmentations_refuse_other_dimensions():
         mirror(torch.zeros(4, 2), item_rng(0, 0))
     with pytest.raises(ValueError, match="2 dimensions"):
         affine(torch.zeros(4, 3), item_rng(0, 0))
+
+
+def test_even_changes_a_share_of_the_clouds():
+    cloud = torch.from_numpy(np.random.default_rng(0).normal(0, [1.0, 5.0], (50, 2)))
+    results = [even(cloud, np.random.default_rng(seed)) for seed in range(200)]
+    changed = [r for r in results if not torch.equal(r, cloud)]
+    assert 0.15 < len(changed) / 200 < 0.35
+    assert (changed[0].std(0, unbiased=False) - 1).abs().max() < 1e-5

@@ -49,6 +49,24 @@ def test_flat_coordinates_and_single_points_stay_finite():
     assert far.ravel().tolist() == [-1.0, 1.0]
 
 
+def test_items_in_proportion_have_one_scale():
+    data = make().in_proportion()
+    for part in (data, data.subset([3, 4]), data.split(0.2)[1], data.only(("b",))):
+        cloud, raw = part[0][0].double().numpy(), part.raw(0)
+        assert np.abs(cloud.mean(0)).max() < 1e-6
+        assert np.square(cloud).mean() == pytest.approx(1)
+        assert np.allclose(
+            cloud * raw.std(0).astype(float) / cloud.std(0), raw - raw.mean(0), atol=1e-5
+        )
+        assert cloud.std(0)[0] / cloud.std(0)[1] == pytest.approx(raw.std(0)[0] / raw.std(0)[1])
+    changed = AugmentedDataset(data, [jitter], seed=1)[4][0]
+    assert float(changed.square().mean()) == pytest.approx(1)
+    assert float((changed.std(0, unbiased=False) - 1).abs().max()) > 1e-3
+    line = normalize_points(np.array([[0.1, 1.0], [0.1, 3.0]], dtype=np.float32), proportions=True)
+    assert line.ravel().tolist() == pytest.approx([0, -(2**0.5), 0, 2**0.5], abs=1e-6)
+    assert normalize_points(np.array([[7.0, 1.0]]), proportions=True).tolist() == [[0.0, 0.0]]
+
+
 def test_subset_split_and_only_keep_labels_with_clouds():
     data = make()
     part = data.subset([5, 2, 9])

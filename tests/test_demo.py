@@ -20,6 +20,7 @@ from ddeq.app.engine import Engine
 from ddeq.app.server import DemoServer
 from ddeq.app.strokes import CANVAS, rasterize
 from ddeq.cli import main
+from ddeq.commands import weights
 from ddeq.data.files import read_cloud, write_cloud
 
 SEVEN = [[[7, 23], [21, 23], [12, 4]]]
@@ -284,6 +285,8 @@ def test_what_is_not_there_is_404_and_length_is_needed(demo: DemoServer) -> None
 
 def test_a_dimension_without_weights_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ddeq.commands.weights.shipped", lambda kind: [])
+    weights.classifier_for.cache_clear()
+    weights.completer_for.cache_clear()
     bare = Engine()
     assert bare.about()["completer"] == []
     assert bare.classify({"points": [[0, 0, 1]]}) == {"classes": None}

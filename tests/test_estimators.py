@@ -67,7 +67,7 @@ def test_completion_keeps_the_input_to_the_bit(completer) -> None:
     x[1] = x[1].astype(np.float32)
     for part, full in zip(x, completer.predict(x), strict=True):
         assert full.dtype == part.dtype
-        assert len(full) == len(part) + round(0.275 * len(part))
+        assert 0.1 * len(part) <= len(full) - len(part) <= 0.75 * len(part)
         assert full[: len(part)].tobytes() == part.tobytes()
         assert np.abs(full - 1e6).max() < 100
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from ddeq.data import CloudDataset, affine, distort, jitter, mirror
+from ddeq.data import CloudDataset, affine, distort, even, jitter, mirror
 from ddeq.divergences import mmd2
 from ddeq.training import RECIPES
 from ddeq.training.data import CloudData
@@ -31,17 +31,22 @@ def case(name, monkeypatch, **fields):
 
 @pytest.mark.parametrize("free_weight", [0.0, 0.1])
 @pytest.mark.parametrize("residual_weight", [0.0, 0.5])
-def test_completion_loss_is_its_formula(monkeypatch, free_weight, residual_weight):
+@pytest.mark.parametrize("count_weight", [None, 0.3])
+def test_completion_loss_is_its_formula(monkeypatch, free_weight, residual_weight, count_weight):
     weights = {"free_weight": free_weight, "residual_weight": residual_weight}
+    weights |= {"estimate": count_weight is not None, "count_weight": count_weight or 0.0}
     module, batch = case("mini-completion", monkeypatch, **weights)
     loss, solution = module.loss(batch, seed=3, start=None)
     z, _ = module.model.latent(batch.partial, 3)
     new = module.model.points(z)
-    rest = torch.log(1e-3 + mmd2(solution.value, z))
+    rest = torch.log(1e-5 + mmd2(solution.value, z))
+    shares = module.model.shares(module.model.encode(batch.partial))
+    error = torch.log(shares * batch.partial.lengths / batch.removed.lengths)
     expected = (
         mmd2(batch.partial.cat(new), batch.target)
         + free_weight * mmd2(new, batch.removed)
         + residual_weight * rest
+        + (count_weight or 0.0) * error**2
     )
     assert float(loss.detach()) == pytest.approx(float(expected.mean().detach()), rel=1e-5)
 
@@ -61,13 +66,15 @@ def test_classification_loss_is_its_formula(monkeypatch, smoothing):
 
 @pytest.mark.parametrize(
     ("dim", "changes"),
-    [(1, [distort, jitter]), (2, [affine, jitter]), (3, [mirror, distort, jitter])],
+    [(1, [distort]), (2, [affine]), (3, [mirror, distort])],
 )
 def test_clouds_are_changed_as_their_dimension_allows(dim, changes):
     clouds = [np.random.default_rng(i).normal(size=(9, dim)) for i in range(6)]
     whole = CloudDataset.from_list(clouds, [0, 1] * 3, ["a", "b"], "noise")
-    data = CloudData(RECIPES["mini-classification"], whole=whole)
-    assert list(data.train_dataloader().dataset.augmentations) == changes
+    for proportions, last in ((True, [jitter, even]), (False, [jitter])):
+        recipe = replace(RECIPES["mini-classification"], proportions=proportions)
+        loader = CloudData(recipe, whole=whole).train_dataloader()
+        assert list(loader.dataset.augmentations) == [*changes, *last]
 
 
 def test_without_validation_every_cloud_is_trained_on():

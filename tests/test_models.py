@@ -97,9 +97,10 @@ def test_batch_independence_off_centre_in_float32(kind, offset):
 def test_permuted_particles_have_a_permuted_equilibrium(name):
     made = model("classifier", dtype=torch.float64, solver=replace(SOLVERS[name], max_steps=6))
     x, z0 = clouds(5, 8, dtype=torch.float64), clouds(4, 3, dim=8, dtype=torch.float64)
-    expected, _ = made.equilibrium(x, z0)
+    f = made.network.bind(made.network.encode(x))
+    expected, _ = made.equilibrium(f, z0)
     other, orders = shuffled(z0, 0)
-    moved, _ = made.equilibrium(x, other)
+    moved, _ = made.equilibrium(f, other)
     assert_same(moved, [c[o] for c, o in zip(expected, orders, strict=True)], 1e-8)
 
 
@@ -297,6 +298,26 @@ def test_the_number_of_new_points(ratio):
     assert added == [max(round(ratio * n), 1) for n in sizes]
 
 
+@given(batch=cloud_lists(2, dtype=torch.float32))
+def test_the_estimated_number_of_new_points_is_bounded_and_blind_to_batches(batch):
+    made = model("completer", estimate=True, solver=Picard(max_steps=1))
+    together = made.shares(made.encode(PointClouds.from_list(batch)))
+    added = made.complete(PointClouds.from_list(batch), normalize=False).lengths
+    for cloud, share, count in zip(batch, together, added, strict=True):
+        assert 0.4 / math.e <= float(share.detach()) <= 0.4 * math.e
+        alone = made.shares(made.encode(PointClouds.from_list([cloud])))[0]
+        assert relative_gap(alone, share) < 1e-4
+        assert int(count) - len(cloud) == max(1, round(float(share.detach()) * len(cloud)))
+
+
+def test_an_estimate_can_be_overruled_and_is_differentiable():
+    made, x = model("completer", estimate=True), clouds(9, 4)
+    assert made(x, counts=torch.tensor([3, 5])).lengths.tolist() == [3, 5]
+    made.shares(made.encode(x)).sum().backward()
+    assert all(p.grad is not None and p.grad.any() for p in made.missing.parameters())
+    assert made.network.x_encoder.mlp.inner.weight.grad.any()
+
+
 def test_free_particles_start_with_the_mean_and_deviation_of_the_input():
     made = model("completer", solver=Picard(max_steps=1))
     x = PointClouds.from_list([torch.randn(50, 2) * torch.tensor([3.0, 0.1]) + 5.0])
@@ -348,6 +369,18 @@ def test_classification_does_not_depend_on_units(seed, scale):
     x = clouds(8, 5, dtype=torch.float64)
     shift = torch.randn(2, dtype=torch.float64)
     assert relative_gap(made(x.map(lambda p: scale * p + shift)), made(x)) < 1e-7
+
+
+@given(seed=seeds, stretch=st.sampled_from([0.25, 3.0]))
+def test_proportions_are_seen_only_by_those_who_keep_them(seed, stretch):
+    torch.manual_seed(seed)
+    x = clouds(8, 5, dtype=torch.float64)
+    wide = x.map(lambda p: p * torch.tensor([stretch, 1.0], dtype=p.dtype))
+    blind = model("classifier", dtype=torch.float64)
+    assert relative_gap(blind(wide), blind(x)) < 1e-7
+    seeing = model("classifier", dtype=torch.float64, proportions=True)
+    assert relative_gap(seeing(wide), seeing(x)) > 1e-5
+    assert relative_gap(seeing(x.map(lambda p: 40 * p - 7)), seeing(x)) < 1e-7
 
 
 def count(module):

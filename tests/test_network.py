@@ -1,5 +1,7 @@
 """The equilibrium network against a plain version of Figure 2, and the symmetries it promises."""
 
+import itertools
+
 import pytest
 import torch
 from hypothesis import given
@@ -65,9 +67,13 @@ def plain(net, x, free, fixed):
         return torch.cat([h[: len(free)], fixed])
 
     x_low = norm(net.x_norm, mlp(net.x_project, x))
+    pairs = list(itertools.combinations(range(x.shape[1]), 2))
+    along = [x[:, i] for i in range(x.shape[1])]
+    along += [(x[:, i] + x[:, j]) * 0.5**0.5 for i, j in pairs]
+    along += [(x[:, i] - x[:, j]) * 0.5**0.5 for i, j in pairs]
     waves = [
-        wave(2**k * x[:, i : i + 1])
-        for i in range(x.shape[1])
+        wave(2**k * t)[:, None]
+        for t in along
         for wave in (torch.sin, torch.cos)
         for k in range(net.waves)
     ]

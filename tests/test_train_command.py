@@ -21,6 +21,8 @@ OTHER = {
     "optimizer": "adamw",
     "augment": False,
     "pushforward": True,
+    "proportions": False,
+    "estimate": False,
     "solver": "Anderson",
     "train_steps": (3, 9),
 }
@@ -158,6 +160,18 @@ def test_start_from_says_what_differs(options: dict, says: str, tmp_path: Path) 
     ddeq.Classifier(**base).save_pretrained(tmp_path)
     with pytest.raises(ValueError, match=says):
         start_from(ddeq.Classifier(**{**base, **options}), str(tmp_path))
+
+
+@pytest.mark.parametrize(("given", "wanted"), [(False, True), (True, False), (True, True)])
+def test_start_from_with_and_without_an_estimate(given: bool, wanted: bool, tmp_path: Path) -> None:
+    source = ddeq.Completer(2, cross_layers=1, estimate=given)
+    source.save_pretrained(tmp_path)
+    target = ddeq.Completer(2, cross_layers=1, estimate=wanted)
+    start_from(target, str(tmp_path))
+    theirs = source.state_dict()
+    for name, value in target.state_dict().items():
+        if given or not name.startswith("missing."):
+            assert torch.equal(value, theirs[name])
 
 
 def test_start_from_refuses_the_other_kind(tmp_path: Path) -> None:

@@ -64,6 +64,29 @@ def test_a_killed_run_resumes_exactly(
     assert 0 < len(rest) < 8
 
 
+def test_later_visits_settle_in_the_second_half(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    def loss(self: ClassificationModule, batch: object, seed: int, start: object) -> object:
+        seen.append((self.global_step, start is None, self.model.solver.settle))
+        return original(self, batch, seed, start)
+
+    original = ClassificationModule.loss
+    monkeypatch.setattr("ddeq.training.visits.SLOTS", 2)
+    monkeypatch.setattr(ClassificationModule, "loss", loss)
+    recipe = replace(RECIPES["mini-classification"], **TINY, epochs=2, visits=3)
+    model = train(recipe, tmp_path, trainer_options=FEW)
+    assert len(seen) == 8
+    assert {settle for step, _, settle in seen if step <= 4} == {None}
+    assert {(fresh, settle) for step, fresh, settle in seen if step > 4} == {
+        (True, None),
+        (False, 1),
+    }
+    assert model.solver.settle == recipe.settle
+
+
 def _losses(
     recipe: Recipe,
     out: Path,

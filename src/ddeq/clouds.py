@@ -149,10 +149,14 @@ class PointClouds:
         flat = variance == 0  # no NaN from the slope of the root at 0
         return size * torch.where(flat, 0.0, torch.where(flat, 1.0, variance).sqrt())
 
-    def normalize(self) -> tuple[PointClouds, Normalization]:
+    def normalize(self, proportions: bool = False) -> tuple[PointClouds, Normalization]:
         """Each cloud with zero mean and unit variance per coordinate, and the way back.
 
         A coordinate in which all points agree (up to rounding) is centred and left unscaled.
+
+        Args:
+            proportions: Keep them: one scale for all coordinates of a cloud, such that its mean
+                variance is 1.
 
         Example:
             >>> x = PointClouds.from_list([torch.tensor([[1.0, 5.0], [3.0, 5.0]])])
@@ -163,10 +167,12 @@ class PointClouds:
             [[[1.0, 5.0], [3.0, 5.0]]]
         """
         shift = self.mean()
-        scale = self.std()
+        std = self.std()
         extent = self.points.abs().amax(dim=1)
-        flat = scale <= 4 * torch.finfo(scale.dtype).eps * extent
-        norm = Normalization(shift, torch.where(flat, torch.ones_like(scale), scale))
+        scale = std.masked_fill(std <= 4 * torch.finfo(std.dtype).eps * extent, 0.0)
+        if proportions:
+            scale = scale.norm(dim=1, keepdim=True).expand_as(scale) / self.dim**0.5
+        norm = Normalization(shift, torch.where(scale > 0, scale, torch.ones_like(scale)))
         return norm.apply(self), norm
 
 

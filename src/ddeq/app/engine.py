@@ -142,10 +142,15 @@ class Engine:
         if len(whole) > MAX_POINTS:
             raise RefusedError(f"{len(whole):,} points are too many: at most {MAX_POINTS:,}.", 413)
         model = self._model("completer", kept.shape[1])
-        count = min(_MOST_NEW, len(removed) or max(1, round(model.ratio * len(kept))))
         with self.lock:
             result = complete_cloud(
-                _user_cloud(whole), model, seed=self.seed, count=count, kept=len(kept), watch=True
+                _user_cloud(whole),
+                model,
+                seed=self.seed,
+                count=min(len(removed), _MOST_NEW) or None,
+                most=_MOST_NEW,
+                kept=len(kept),
+                watch=True,
             )
         if not np.isfinite(result.new).all():
             raise RefusedError("The solver met a value that is not finite; try another cloud.", 422)

@@ -110,6 +110,7 @@ class _Digits:
     """Whole digits and their classes."""
 
     def __init__(self, data: CloudDataset, settings: Settings) -> None:
+        data = data.in_proportion()
         self.x, self.labels = collate([data[i] for i in range(len(data))])
         self.model, self.seed = Classifier.from_pretrained("mnist-pc"), settings.seed
 

@@ -15,6 +15,8 @@ __all__ = ["FILES", "convergence", "figures", "growth"]
 
 _NAMES = {"w2": "W2 of the new points", "residual": "relative residual"}
 
+_GROWING = (("seconds", 1.0, "seconds", RESULT), ("memory", 1e-6, "MB", TARGET))
+
 FILES = {"convergence": ("convergence.png", "convergence-seconds.png"), "growth": ("growth.png",)}
 """Pictures of each section."""
 
@@ -57,36 +59,29 @@ def convergence(result: dict[str, Any], key: str, label: str) -> Figure:
 
 
 def growth(result: dict[str, Any]) -> Figure:
-    """Time and memory of a training step against each size, doubly logarithmic."""
+    """Time and memory of a training step against each size, doubly logarithmic, a row each."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter
 
-    figure = Figure(figsize=(8, 6), layout="constrained")
-    axes = figure.subplots(2, 2).flat
-    for ax, (axis, found) in zip(axes, result["exponents"].items(), strict=False):
-        rows = [row for row in result["rows"] if row["axis"] == axis]
-        _line(ax, rows, "seconds", 1.0, RESULT)
-        other = ax.twinx()
-        _line(other, rows, "memory", 1e-6, TARGET)
-        _plain(ax, axis, "seconds", _title(found))
-        ax.yaxis.label.set_color(RESULT)
-        other.set_ylabel("MB", fontsize=9, color=TARGET)
-        other.tick_params(which="both", labelsize=8, colors=TEXT, length=3)
-        other.spines["top"].set_visible(False)
-        ax.spines["right"].set_visible(True)
+    exponents = result["exponents"]
+    figure = Figure(figsize=(11, 5), layout="constrained")
+    axes = figure.subplots(2, len(exponents), sharey="row", sharex="col", squeeze=False)
+    for row, (key, unit, label, color) in zip(axes, _GROWING, strict=True):
+        for ax, (axis, found) in zip(row, exponents.items(), strict=True):
+            known = [
+                (r["size"], unit * r[key]) for r in result["rows"] if r["axis"] == axis and r[key]
+            ]
+            if known:
+                ax.plot(*zip(*known, strict=True), color=color, marker="o", markersize=3)
+            ax.set_xscale("log")
+            ax.set_yscale("log")
+            ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+            ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+            power = "?" if found[key] is None else f"{found[key]:.2f}"
+            last = key == _GROWING[-1][0]
+            _plain(ax, axis if last else "", label if ax is row[0] else "", f"power {power}")
+            ax.tick_params(which="minor", labelbottom=False, labelleft=False)
     return figure
-
-
-def _title(found: dict[str, float | None]) -> str:
-    shown = {key: "?" if value is None else f"{value:.2f}" for key, value in found.items()}
-    return f"time: power {shown['seconds']}, memory: power {shown['memory']}"
-
-
-def _line(ax: Axes, rows: list[dict[str, Any]], key: str, unit: float, color: str) -> None:
-    known = [(row["size"], unit * row[key]) for row in rows if row[key]]
-    if known:
-        ax.plot(*zip(*known, strict=True), color=color, marker="o", markersize=3, linewidth=1.5)
-    ax.set_xscale("log")
-    ax.set_yscale("log")
 
 
 def _plain(ax: Axes, xlabel: str, ylabel: str, title: str) -> None:

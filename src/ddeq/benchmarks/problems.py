@@ -152,7 +152,8 @@ def problem(samples: Samples, head_size: int, seed: int) -> Problem:
         return _classification(samples, x, head_size, seed)
     model = Completer(x.dim, cross_layers=samples.layers, head_size=head_size, dropout=0.0)
     target = _clouds(samples.targets[0])
-    noise = gaussian_particles(model._counts(x, None), x.dim, seed, x.points)
+    counts = (model.ratio * x.lengths).round().long()
+    noise = gaussian_particles(counts, x.dim, seed, x.points)
     with torch.no_grad():
         fixed, z0 = x.map(model.coupling.lift), noise.map(model.coupling.lift)
     return Problem(model, x, z0, fixed, lambda z: mmd2(x.cat(model.points(z)), target).mean())

@@ -37,7 +37,8 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument(
         "--points",
         type=int,
-        help=f"how many new points, up to {_MOST} (default: 27.5 %%, up to {_MOST_BY_DEFAULT})",
+        help=f"how many new points, up to {_MOST} (default: as many as the model takes to be "
+        f"missing, up to {_MOST_BY_DEFAULT})",
     )
     parser.add_argument(
         "--surface", type=int, metavar="N", help="of a mesh, N points of its surface, not vertices"
@@ -102,8 +103,14 @@ def _complete_one(cloud: UserCloud, target: Path, args: argparse.Namespace) -> s
     check_target(target, args.force)  # before the work, not after it
     original = cloud.file.points
     model = completer_for(cloud.dim, args.weights)
-    count = args.points or min(max(1, round(model.ratio * len(original))), _MOST_BY_DEFAULT)
-    result = complete_cloud(cloud, model, seed=args.seed, count=count, watch=bool(args.trajectory))
+    result = complete_cloud(
+        cloud,
+        model,
+        seed=args.seed,
+        count=args.points,
+        most=_MOST_BY_DEFAULT,
+        watch=bool(args.trajectory),
+    )
     new = result.new
     write_cloud(target, np.concatenate([original, new]), new_from=len(original), force=args.force)
     if args.show:

@@ -41,6 +41,7 @@ def complete_cloud(
     *,
     seed: int = 0,
     count: int | None = None,
+    most: int = 1024,
     kept: int | None = None,
     watch: bool = False,
 ) -> Completion:
@@ -50,7 +51,8 @@ def complete_cloud(
         cloud: The partial cloud; or the whole one, if ``kept`` says what is left of it.
         model: A completer of its dimension.
         seed: Of the free particles.
-        count: How many new points; the model's share of the points by default.
+        count: How many new points; by default as many as the model says, up to ``most``.
+        most: See ``count``.
         kept: Only the first ``kept`` points are completed. The others are not shown to the network,
             but the frame is that of them all: the place and the size of the whole are known.
         watch: Whether to keep the frames.
@@ -61,9 +63,10 @@ def complete_cloud(
         if x.points.shape[1] != size or not 0 < kept <= size:
             raise ValueError(f"cannot keep {kept} of {size} points")
         x, size = PointClouds.from_tensor(x.points[:, :kept]), kept
-    counts = torch.tensor([count or max(1, round(model.ratio * size))])
     with torch.no_grad():
-        z, solution = model.latent(x, seed, counts, save_every=1 if watch else None)
+        f = model.encode(x)
+        counts = torch.tensor([count or min(max(1, round(float(model.shares(f)) * size)), most)])
+        z, solution = model.latent(x, seed, counts, save_every=1 if watch else None, f=f)
         # the trajectory ends with the best iterate; z is its image, one step on
         steps = [*solution.trajectory[:-1], z] if watch else []
         frames = [cloud.from_network(way.invert(model.points(step)).points[0]) for step in steps]

@@ -57,6 +57,12 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
         help="completion of clouds as users have them: each normalised by its visible part",
     )
     parser.add_argument(
+        "--even",
+        action="store_true",
+        help="classification of clouds with unit variance per coordinate, as in the paper, which "
+        "hides their proportions",
+    )
+    parser.add_argument(
         "--confusion",
         metavar="FILE",
         help="classification: also draw which classes are taken for which (png, svg or pdf)",
@@ -82,6 +88,10 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--limit must be at least 1, got {args.limit}")
     if args.confusion and recipe.task != "classification":
         raise UsageError("--confusion is for classification: a completion has no classes")
+    if args.even and recipe.task != "classification":
+        raise UsageError("--even is for classification: completion has unit variance anyway")
+    if args.own_frame and recipe.task != "completion":
+        raise UsageError("--own-frame is for completion: a classifier sees the whole cloud")
     if args.confusion:
         output_path(args.confusion, (".png", ".svg", ".pdf"), args.force)
     data = load(recipe.data, "test", args.data_root)
@@ -104,11 +114,13 @@ def _classification(weights: str, data: Any, args: argparse.Namespace) -> dict[s
     if len(model.classes) != len(data.classes):
         known, present = len(model.classes), len(data.classes)
         raise ValueError(f"{weights} knows {known} classes, {data.name} has {present} (--data)")
+    data = data if args.even else data.in_proportion()
     report = evaluate_classifier(model, data, _shown(batches(data, args.batch_size)), args.seed)
     rows = {"accuracy": report.accuracy, "cross entropy": report.cross_entropy}
     rows |= report.equilibrium
     if not args.json:
-        print(f"{weights} on {len(data)} clouds of {data.name}")
+        frame = "unit variance per coordinate" if args.even else "their own proportions"
+        print(f"{weights} on {len(data)} clouds of {data.name}, in {frame}")
         _table(rows)
         for name, share in zip(data.classes, report.per_class(), strict=True):
             print(f"  {name:18}{100 * share:6.2f} %")

@@ -179,5 +179,5 @@ def _model_and_items(data: Any, args: argparse.Namespace) -> tuple[Any, Any]:
     from ddeq.evaluation import partial_tasks
 
     if args.task == "classification":
-        return classifier_for(data.dim, args.weights), data
+        return classifier_for(data.dim, args.weights), data.in_proportion()
     return completer_for(data.dim, args.weights), partial_tasks(data, seed=args.seed)

@@ -43,11 +43,8 @@ def run(args: argparse.Namespace) -> int:
     data = load("mnist-mini", "test")
     rng = np.random.default_rng(args.seed)
     chosen = [int(rng.choice(np.flatnonzero(data.labels == label))) for label in range(10)]
-    clouds = [data[i][0] for i in chosen]
-    pairs = [
-        make_partial(cloud, PARTIAL_RADIUS[2], item_rng(args.seed, i))
-        for cloud, i in zip(clouds, chosen, strict=True)
-    ]
+    clouds = [data.in_proportion()[i][0] for i in chosen]
+    pairs = [make_partial(data[i][0], PARTIAL_RADIUS[2], item_rng(args.seed, i)) for i in chosen]
     classifier, completer = (
         Classifier.from_pretrained("mnist-pc"),
         Completer.from_pretrained("mnist-pc"),

@@ -1,6 +1,6 @@
 """Point-cloud data: MNIST-pc, ModelNet40-s, embedded sets, corruptions and batches."""
 
-from ddeq.data.augmentations import affine, distort, jitter, mirror, rotate_z, thin
+from ddeq.data.augmentations import affine, distort, even, jitter, mirror, rotate_z, thin
 from ddeq.data.batching import (
     AugmentedDataset,
     LengthBuckets,
@@ -30,6 +30,7 @@ __all__ = [
     "collate",
     "collate_partial",
     "distort",
+    "even",
     "item_rng",
     "jitter",
     "load",

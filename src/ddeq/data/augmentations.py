@@ -8,7 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-__all__ = ["Augmentation", "affine", "distort", "jitter", "mirror", "rotate_z", "thin"]
+from ddeq.data.dataset import normalize_points
+
+__all__ = ["Augmentation", "affine", "distort", "even", "jitter", "mirror", "rotate_z", "thin"]
 
 Augmentation = Callable[[Tensor, np.random.Generator], Tensor]
 
@@ -63,6 +65,17 @@ def distort(cloud: Tensor, rng: np.random.Generator, std: float = 0.1) -> Tensor
     dim = cloud.shape[1]
     change = np.eye(dim) + std * rng.standard_normal((dim, dim))
     return cloud @ torch.from_numpy(change).T.to(cloud)
+
+
+def even(cloud: Tensor, rng: np.random.Generator, share: float = 0.25) -> Tensor:
+    """Gives a cloud unit variance per coordinate with probability ``share``.
+
+    A classifier that takes clouds in their proportions then also knows those that come to it
+    normalised per coordinate.
+    """
+    if rng.random() >= share:
+        return cloud
+    return torch.from_numpy(normalize_points(cloud.numpy()))
 
 
 def jitter(cloud: Tensor, rng: np.random.Generator, std: float = 0.02) -> Tensor:

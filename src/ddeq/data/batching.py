@@ -118,7 +118,7 @@ class AugmentedDataset(Dataset[tuple[Tensor, int]]):
     """A data set whose clouds are changed at random, in another way each epoch.
 
     A cloud is centred and scaled to unit variance as a whole, so that its proportions stay, then
-    augmented, then normalised per coordinate.
+    augmented, then normalised as the items of ``data`` are.
 
     Args:
         data: The clouds.
@@ -148,13 +148,12 @@ class AugmentedDataset(Dataset[tuple[Tensor, int]]):
 
     def __getitem__(self, index: int) -> tuple[Tensor, int]:
         """The changed, normalised cloud ``(N, d)`` and its label."""
-        raw = self.data.raw(index)
-        centred = raw - raw.mean(0)
-        cloud = torch.from_numpy(centred / max(float(centred.std()), 1e-12))
+        cloud = torch.from_numpy(normalize_points(self.data.raw(index), proportions=True))
         rng = item_rng(self.seed, index % len(self), self.epoch, stream=1)
         for augment in self.augmentations:
             cloud = augment(cloud, rng)
-        return torch.from_numpy(normalize_points(cloud.numpy())), int(self.data.labels[index])
+        ready = normalize_points(cloud.numpy(), self.data.proportions)
+        return torch.from_numpy(ready), int(self.data.labels[index])
 
 
 class PartialItem(NamedTuple):

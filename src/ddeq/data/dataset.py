@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -13,11 +13,15 @@ from torch.utils.data import Dataset
 __all__ = ["CloudDataset", "normalize_points"]
 
 
-def normalize_points(points: np.ndarray) -> np.ndarray:
+def normalize_points(points: np.ndarray, proportions: bool = False) -> np.ndarray:
     """A cloud with zero mean and unit variance per coordinate, ``(N, d) -> (N, d)`` float32.
 
     The moments are taken in float64, so that a cloud far from the origin loses nothing. A
     coordinate in which all points agree (up to float32 rounding) is centred and left unscaled.
+
+    Args:
+        points: The cloud.
+        proportions: Keep them: one scale for all coordinates, such that the mean variance is 1.
 
     Example:
         >>> normalize_points(np.array([[1, 5], [3, 5]])).tolist()
@@ -25,9 +29,11 @@ def normalize_points(points: np.ndarray) -> np.ndarray:
     """
     wide = points.astype(np.float64)
     centred = wide - wide.mean(0)
-    scale = np.sqrt(np.square(centred).mean(0))
-    flat = scale <= 4 * np.finfo(np.float32).eps * np.abs(wide).max(0)
-    return (centred / np.where(flat, 1.0, scale)).astype(np.float32)
+    variance = np.square(centred).mean(0)
+    flat = np.sqrt(variance) <= 4 * np.finfo(np.float32).eps * np.abs(wide).max(0)
+    variance = np.where(flat, 0.0, variance)
+    scale = np.sqrt(variance.mean() if proportions else variance)
+    return (centred / np.where(scale > 0, scale, 1.0)).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +50,7 @@ class CloudDataset(Dataset[tuple[Tensor, int]]):
         lengths: Number of points of each cloud, at least 1, ``(n,)`` int64.
         labels: Class index of each cloud, ``(n,)`` int64.
         classes: Name of each class.
+        proportions: Items keep their proportions; see :func:`normalize_points`.
 
     Example:
         >>> data = CloudDataset.from_list([np.eye(2), np.eye(3, 2)], [1, 0], ("a", "b"), "tiny")
@@ -57,6 +64,7 @@ class CloudDataset(Dataset[tuple[Tensor, int]]):
     lengths: np.ndarray
     labels: np.ndarray
     classes: tuple[str, ...]
+    proportions: bool = False
 
     def __post_init__(self) -> None:
         if not len(self.starts) == len(self.lengths) == len(self.labels):
@@ -124,7 +132,8 @@ class CloudDataset(Dataset[tuple[Tensor, int]]):
 
     def __getitem__(self, index: int) -> tuple[Tensor, int]:
         """The normalised cloud ``(N, d)`` float32 and its label."""
-        return torch.from_numpy(normalize_points(self.raw(index))), int(self.labels[index])
+        cloud = normalize_points(self.raw(index), self.proportions)
+        return torch.from_numpy(cloud), int(self.labels[index])
 
     def __iter__(self) -> Iterator[tuple[Tensor, int]]:
         return (self[i] for i in range(len(self)))
@@ -147,8 +156,12 @@ class CloudDataset(Dataset[tuple[Tensor, int]]):
     def subset(self, indices: Sequence[int] | np.ndarray) -> CloudDataset:
         """The clouds at ``indices``, in that order, each with its label."""
         where = np.asarray(indices, dtype=np.int64)
-        picked = (self.starts[where], self.lengths[where], self.labels[where])
-        return CloudDataset(self.name, self.points, *picked, self.classes)
+        starts, lengths, labels = self.starts[where], self.lengths[where], self.labels[where]
+        return replace(self, starts=starts, lengths=lengths, labels=labels)
+
+    def in_proportion(self) -> CloudDataset:
+        """The same set whose items keep their proportions, as classifiers take them."""
+        return replace(self, proportions=True)
 
     def only(self, classes: Sequence[str], name: str | None = None) -> CloudDataset:
         """The clouds of some classes, relabelled by their place in ``classes``."""
@@ -158,8 +171,8 @@ class CloudDataset(Dataset[tuple[Tensor, int]]):
         place = np.full(len(self.classes), -1, dtype=np.int64)
         place[[self.classes.index(c) for c in classes]] = np.arange(len(classes))
         part = self.subset(np.flatnonzero(place[self.labels] >= 0))
-        kept = (part.starts, part.lengths, place[part.labels])
-        return CloudDataset(name or self.name, self.points, *kept, tuple(classes))
+        labels = place[part.labels]
+        return replace(part, name=name or self.name, labels=labels, classes=tuple(classes))
 
     def split(self, fraction: float, seed: int = 0) -> tuple[CloudDataset, CloudDataset]:
         """A random partition into a training and a validation part.

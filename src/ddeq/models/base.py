@@ -16,7 +16,7 @@ from ddeq.adjoints import Adjoint, ImplicitGradient, PhantomGradient
 from ddeq.clouds import PointClouds, length_mask
 from ddeq.kernels import Kernel
 from ddeq.models.pretrained import Pretrained
-from ddeq.nn import EquilibriumNetwork
+from ddeq.nn import EquilibriumMap, EquilibriumNetwork
 from ddeq.solution import Solution
 from ddeq.solvers import Solver, Weiszfeld
 
@@ -57,21 +57,15 @@ class EquilibriumModel(Pretrained, nn.Module):
         self.adjoint = PhantomGradient() if adjoint is None else adjoint
 
     def equilibrium(
-        self,
-        x: PointClouds,
-        z0: PointClouds,
-        fixed: PointClouds | None = None,
-        save_every: int | None = None,
+        self, f: EquilibriumMap, z0: PointClouds, save_every: int | None = None
     ) -> tuple[PointClouds, Solution]:
-        """The fixed point of ``F_theta(., X)`` from ``z0``, attached to the parameters.
+        """The fixed point of ``f = F_theta(., X)`` from ``z0``, attached to the parameters.
 
         Args:
-            x: ``B`` clouds in ``R^d``.
+            f: The network for ``B`` encoded clouds ``X``.
             z0: The particles that move, in ``R^p``.
-            fixed: Particles that do not, in ``R^p``.
             save_every: See :meth:`ddeq.solvers.Solver.solve`.
         """
-        f = self.network.bind(self.network.encode(x, fixed))
         solution = self.solver.solve(f.detach(), z0.detach(), save_every=save_every)
         return self.adjoint(f, solution), solution
 

@@ -25,6 +25,8 @@ class Classifier(EquilibriumModel):
         num_classes: ``C``.
         particles: ``N``, latent particles.
         cross_layers: Layers of the cross-encoder; the paper uses 1 for digits, 3 for ModelNet40.
+        proportions: Bring clouds to unit variance by one scale for all coordinates, which keeps
+            their proportions; otherwise coordinate by coordinate, as in the paper.
         classes: Names of the classes, for people.
         solver: Finds the equilibrium.
         adjoint: Forms the gradient.
@@ -45,6 +47,7 @@ class Classifier(EquilibriumModel):
         *,
         particles: int = 10,
         cross_layers: int = 1,
+        proportions: bool = False,
         classes: list[str] | None = None,
         solver: Solver | None = None,
         adjoint: Adjoint | None = None,
@@ -58,6 +61,7 @@ class Classifier(EquilibriumModel):
         if classes is not None and len(classes) != num_classes:
             raise ValueError(f"{len(classes)} names for {num_classes} classes")
         self.particles = particles
+        self.proportions = proportions
         self.classes = classes or [str(label) for label in range(num_classes)]
         self.head = nn.Linear(self.network.features, num_classes)
         self.eval()
@@ -83,12 +87,14 @@ class Classifier(EquilibriumModel):
                 default.
         """
         with outside_inference_mode():
-            x = PointClouds(x.points.clone(), x.mask.clone()).normalize()[0]
+            x = PointClouds(x.points.clone(), x.mask.clone())
+            x = x.normalize(self.proportions)[0]
             x = x.to(self.head.weight.dtype)
             lengths = torch.full_like(x.lengths, self.particles)
             if start is None:
                 start = gaussian_particles(lengths, self.network.features, seed, x.points)
-            return self.equilibrium(x, start, save_every=save_every)
+            f = self.network.bind(self.network.encode(x))
+            return self.equilibrium(f, start, save_every)
 
     def logits(self, z: PointClouds) -> Tensor:
         """``Linear(maxpool(Z))``, ``(B, N, p) -> (B, C)``."""
@@ -99,5 +105,6 @@ class Classifier(EquilibriumModel):
             **super().config(),
             "num_classes": self.head.out_features,
             "particles": self.particles,
+            "proportions": self.proportions,
             "classes": self.classes,
         }

@@ -11,7 +11,7 @@ from torch import Tensor
 from ddeq.adjoints import Adjoint
 from ddeq.clouds import PointClouds
 from ddeq.models.base import EquilibriumModel, gaussian_particles, outside_inference_mode
-from ddeq.nn import Coupling, EquilibriumNetwork
+from ddeq.nn import MLP, Coupling, EquilibriumMap, EquilibriumNetwork
 from ddeq.solution import Solution
 from ddeq.solvers import Solver
 
@@ -30,6 +30,7 @@ class Completer(EquilibriumModel):
     Args:
         dim: ``d``, dimension of the points.
         ratio: Free particles for each input point.
+        estimate: Estimate that number from the cloud, around ``ratio``; see :meth:`shares`.
         cross_layers: Layers of the cross-encoder.
         solver: Finds the equilibrium.
         adjoint: Forms the gradient.
@@ -51,6 +52,7 @@ class Completer(EquilibriumModel):
         dim: int,
         *,
         ratio: float = 0.275,
+        estimate: bool = False,
         cross_layers: int = 3,
         solver: Solver | None = None,
         adjoint: Adjoint | None = None,
@@ -63,6 +65,8 @@ class Completer(EquilibriumModel):
             raise ValueError(f"ratio must be positive, got {ratio}")
         self.ratio = ratio
         self.coupling = Coupling(self.network.features)
+        features = self.network.features
+        self.missing = MLP(features, features // 2, 1) if estimate else None
         self.eval()
 
     def forward(self, x: PointClouds, seed: int = 0, counts: Tensor | None = None) -> PointClouds:
@@ -71,9 +75,29 @@ class Completer(EquilibriumModel):
         Args:
             x: Partial clouds in units in which the whole has about unit variance.
             seed: Of the free particles.
-            counts: How many new points a cloud, ``(B,)``; ``ratio * |x|`` by default.
+            counts: How many new points a cloud, ``(B,)``; :meth:`shares` of ``|x|`` by default.
         """
         return self.points(self.latent(x, seed, counts)[0])
+
+    def encode(self, x: PointClouds) -> EquilibriumMap:
+        """``F_theta(., X)`` with the points of ``X`` as fixed particles."""
+        x = x.to(self.coupling.phi.inner.weight.dtype)
+        return self.network.bind(self.network.encode(x, x.map(self.coupling.lift)))
+
+    def shares(self, f: EquilibriumMap) -> Tensor:
+        """How many points are missing for each point there is, ``(B,)``.
+
+        ``ratio``, or with ``estimate`` a value from ``ratio / e`` to ``e ratio`` that is read off
+        the encoded cloud: in the frame of the whole the mean and the variance of what is left tell
+        how much was taken away, and elsewhere its shape does.
+
+        Args:
+            f: From :meth:`encode`.
+        """
+        summary = f.context.summary
+        if self.missing is None:
+            return summary.new_full((len(summary),), self.ratio)
+        return self.ratio * self.missing(summary[:, None])[:, 0, 0].tanh().exp()
 
     def latent(
         self,
@@ -82,6 +106,7 @@ class Completer(EquilibriumModel):
         counts: Tensor | None = None,
         save_every: int | None = None,
         start: PointClouds | None = None,
+        f: EquilibriumMap | None = None,
     ) -> tuple[PointClouds, Solution]:
         """The free particles at equilibrium, ``(B, N, p)``, and how it was found.
 
@@ -92,15 +117,21 @@ class Completer(EquilibriumModel):
             save_every: See :meth:`ddeq.solvers.Solver.solve`.
             start: Latent particles to start from, ``(B, N, p)``, such as another solution's
                 ``value``; the Gaussian ones of the seed by default.
+            f: What :meth:`encode` gives for ``x``, if it is at hand.
         """
         with outside_inference_mode():
             x = PointClouds(x.points.clone(), x.mask.clone())
-            x = x.to(self.coupling.phi.inner.weight.dtype)
+            f = self.encode(x) if f is None else f
             if start is None:
-                noise = gaussian_particles(self._counts(x, counts), x.dim, seed, x.points)
-                start = noise.with_points(x.mean()[:, None] + noise.points * x.std()[:, None])
-                start = start.map(self.coupling.lift)
-            return self.equilibrium(x, start, x.map(self.coupling.lift), save_every)
+                start = self._start(x, self._counts(x, counts, f), seed)
+            return self.equilibrium(f, start, save_every)
+
+    def _start(self, x: PointClouds, counts: Tensor, seed: int) -> PointClouds:
+        """Lifted Gaussian particles with the mean and deviation of ``x``, ``(B, N, p)``."""
+        x = x.to(self.coupling.phi.inner.weight.dtype)
+        noise = gaussian_particles(counts, x.dim, seed, x.points)
+        spread = noise.with_points(x.mean()[:, None] + noise.points * x.std()[:, None])
+        return spread.map(self.coupling.lift)
 
     def points(self, z: PointClouds) -> PointClouds:
         """The points of latent particles: the first ``d`` coordinates of ``q^-1(z)``.
@@ -123,7 +154,7 @@ class Completer(EquilibriumModel):
             x: Partial clouds, or one cloud ``(N, d)`` as a tensor or an array; the result is of
                 the same type and precision.
             seed: Of the free particles.
-            counts: How many new points a cloud, ``(B,)``; ``ratio * |x|`` by default.
+            counts: How many new points a cloud, ``(B,)``; :meth:`shares` of ``|x|`` by default.
             normalize: Bring each cloud to zero mean and unit variance for the network, and its new
                 points back. Turn it off for clouds that are in the frame of their known whole.
         """
@@ -136,11 +167,15 @@ class Completer(EquilibriumModel):
         return x.cat(way.invert(self(y, seed, counts).to(x.points.dtype)))
 
     def config(self) -> dict[str, Any]:
-        return {**super().config(), "ratio": self.ratio}
+        return {
+            **super().config(),
+            "ratio": self.ratio,
+            "estimate": self.missing is not None,
+        }
 
-    def _counts(self, x: PointClouds, counts: Tensor | None) -> Tensor:
+    def _counts(self, x: PointClouds, counts: Tensor | None, f: EquilibriumMap) -> Tensor:
         if counts is None:
-            return (self.ratio * x.lengths).round().long().clamp(min=1)
+            return (self.shares(f).detach() * x.lengths).round().long().clamp(min=1)
         if counts.shape != (len(x),) or not bool((counts > 0).all()):
             raise ValueError(f"counts must be {len(x)} positive integers, one a cloud")
         return counts.to(x.lengths)

@@ -58,6 +58,7 @@ class Context:
         bilinear: ``alpha mean(X)`` and ``beta mean(X)``, ``(B, h, h)``.
         sources: Keys and values of ``X`` for each layer of the cross-encoder.
         mask: Additive key mask of ``X``, ``(B, 1, 1, M)``.
+        summary: Mean of the encoded points of ``X``, ``(B, p)``.
         fixed: The fixed particles, if any.
         drops: Dropout scales of the feed-forward layers on the ``Z`` path, ``(B, 1, hidden)``,
             drawn once so that ``F`` stays one map during a solve.
@@ -66,6 +67,7 @@ class Context:
     bilinear: tuple[Tensor, Tensor | None]
     sources: tuple[KeysValues, ...]
     mask: Tensor
+    summary: Tensor
     fixed: Fixed | None
     drops: tuple[Tensor | None, ...]
 
@@ -120,7 +122,7 @@ class EquilibriumNetwork(nn.Module):
         self.features = features
         self.x_project, self.x_norm = MLP(dim, bilinear, bilinear), nn.LayerNorm(bilinear)
         self.waves = waves
-        seen = bilinear + 2 * waves * dim
+        seen = bilinear + 2 * waves * dim**2
         self.x_lift, self.x_lift_norm = MLP(seen, features, features), nn.LayerNorm(features)
         self.x_encoder = EncoderLayer(features, head_size)
         self.z_project, self.z_norm = MLP(features, bilinear, bilinear), nn.LayerNorm(bilinear)
@@ -160,6 +162,7 @@ class EquilibriumNetwork(nn.Module):
             bilinear=self.bilinear.matrices(x_mean),
             sources=tuple(layer.attention.keys_values(high) for layer in cross),
             mask=mask,
+            summary=torch.einsum("bm,bmp->bp", x.weights, high),
             fixed=None if fixed is None or self.z_encoder is None else self._fixed(fixed),
             drops=tuple(self._drop(high, mlp) for mlp in blocks),
         )
@@ -236,11 +239,15 @@ class EquilibriumMap:
 
 
 def octaves(x: Tensor, count: int) -> Tensor:
-    """``sin(2^k x)`` and ``cos(2^k x)`` for ``k < count``, ``(..., d) -> (..., 2 d count)``.
+    """``sin(2^k <t, x>)``, ``cos(2^k <t, x>)``, ``k < count``, ``(..., d) -> (..., 2 d^2 count)``.
 
-    A small network of coordinates varies slowly with them; of waves, it tells near points apart.
+    The ``d^2`` directions ``t`` are the axes and the two diagonals of each pair of axes. A small
+    network of coordinates varies slowly with them; of waves, it tells near points apart.
     """
-    phases = x[..., None] * 2.0 ** torch.arange(count, device=x.device, dtype=x.dtype)
+    first, second = torch.triu_indices(x.shape[-1], x.shape[-1], 1, device=x.device)
+    a, b = x[..., first], x[..., second]
+    along = torch.cat([x, (a + b) / 2**0.5, (a - b) / 2**0.5], dim=-1)
+    phases = along[..., None] * 2.0 ** torch.arange(count, device=x.device, dtype=x.dtype)
     return torch.cat([phases.sin(), phases.cos()], dim=-1).flatten(-2)
 
 

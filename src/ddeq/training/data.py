@@ -20,6 +20,7 @@ from ddeq.data import (
     collate,
     collate_partial,
     distort,
+    even,
     jitter,
     mirror,
     thin,
@@ -66,6 +67,8 @@ class CloudData(L.LightningDataModule):
         super().__init__()
         self.recipe = recipe
         whole = load(recipe.data, "train", root) if whole is None else whole
+        if recipe.task == "classification" and recipe.proportions:
+            whole = whole.in_proportion()
         self.train = self.validation = whole
         if recipe.validation:
             self.train, self.validation = whole.split(recipe.validation, recipe.seed)
@@ -103,6 +106,7 @@ class CloudData(L.LightningDataModule):
         changes: list[Augmentation] = []
         if self.recipe.augment:
             changes = [*_OF_DIMENSION.get(data.dim, (distort,)), jitter]
+            changes += [even] if data.proportions else []
         if data.lengths.max() > self.recipe.max_points:
             changes = [partial(thin, most=self.recipe.max_points), *changes]
         return AugmentedDataset(data, changes, self.recipe.seed) if changes else data

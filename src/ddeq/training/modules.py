@@ -25,7 +25,7 @@ from ddeq.training.visits import visit
 __all__ = ["ClassificationModule", "CompletionModule", "EquilibriumModule", "make_module"]
 
 
-_REST = 1e-3  # a residual that is small enough
+_REST = 1e-5  # a residual that is small enough
 
 
 class EquilibriumModule(L.LightningModule):
@@ -69,10 +69,13 @@ class EquilibriumModule(L.LightningModule):
         rng = np.random.default_rng([recipe.seed, step])
         torch.manual_seed(int(rng.integers(2**31)))
         fewest, most = recipe.train_steps
-        self.model.solver = recipe.make_solver(int(rng.integers(fewest, most + 1)))
+        steps = int(rng.integers(fewest, most + 1))
         begin = self.current_epoch * int(self.trainer.num_training_batches)
         slot, _, first = visit(step - begin, recipe.visits)
         start = self.particles[slot].to(self.device) if begin + first < step else None
+        # a network that has learned to keep particles apart is shown how they settle at use
+        settling = start is not None and 2 * step > int(self.trainer.estimated_stepping_batches)
+        self.model.solver = recipe.make_solver(steps, settle=1 if settling else None)
         loss, solution = self.loss(batch, begin + first, start)
         if recipe.visits > 1:
             self.particles[slot] = solution.image
@@ -178,7 +181,8 @@ class CompletionModule(EquilibriumModule):
 
     ``MMD^2(whole, target) + w_free MMD^2(new, removed) + w_res log(c + MMD^2(z, F(z)))``, the last
     with ``z`` held still. The logarithm keeps on pulling as the residual gets small, and leaves
-    particles that are still far from rest to the other terms.
+    particles that are still far from rest to the other terms. A model that estimates how many
+    points are missing also pays ``w_count log(estimate / truth)^2``.
     """
 
     model: Completer
@@ -196,7 +200,8 @@ class CompletionModule(EquilibriumModule):
         partial, removed, target = (
             frame.apply(clouds) for clouds in (batch.partial, batch.removed, batch.target)
         )
-        z, solution = self.model.latent(partial, seed, start=start)
+        f = self.model.encode(partial)
+        z, solution = self.model.latent(partial, seed, start=start, f=f)
         new = self.model.points(z)
         loss = mmd2(partial.cat(new), target)
         if self.recipe.free_weight:
@@ -204,6 +209,10 @@ class CompletionModule(EquilibriumModule):
         if self.recipe.residual_weight:
             residual = mmd2(solution.value, z)
             loss = loss + self.recipe.residual_weight * (_REST + residual).log()
+        if self.recipe.estimate:
+            truth = removed.lengths / partial.lengths
+            error = (self.model.shares(f) / truth).log()
+            loss = loss + self.recipe.count_weight * error.square()
         return loss.mean(), solution
 
     def validation_step(self, batch: PartialBatch, index: int) -> None:

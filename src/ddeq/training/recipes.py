@@ -41,11 +41,16 @@ class Recipe:
         noise: Completion: share of the input points that get ``N(0, 1)`` noise in training.
         own_frame: Completion: share of the clouds normalised by their visible part alone, as a
             user's cloud is; the others stand in the frame of their whole, as in the paper.
+        estimate: Completion: the network estimates how many points are missing; otherwise it adds
+            27.5 % of the points there are, as in the paper.
+        count_weight: Completion: weight of the squared error of the logarithm of that estimate.
         free_weight: Completion: weight of ``MMD^2(new points, removed points)`` in the loss.
-        residual_weight: Completion: weight of ``log(1e-3 + MMD^2(z, F(z)))`` at the solver's last
+        residual_weight: Completion: weight of ``log(1e-5 + MMD^2(z, F(z)))`` at the solver's last
             iterate. It makes that iterate, with its spread, the equilibrium: without it, particles
             that go on for long fall together.
         particles: Classification: latent particles.
+        proportions: Classification: clouds keep their proportions, one scale for all coordinates;
+            otherwise each coordinate has unit variance, as in the paper.
         bilinear: Features of the bilinear layer.
         head_size: Features of an attention head.
         cross_layers: Layers of the cross-encoder.
@@ -87,9 +92,12 @@ class Recipe:
     smoothing: float = 0.0
     noise: float = 0.05
     own_frame: float = 0.5
+    estimate: bool = True
+    count_weight: float = 0.02
     free_weight: float = 0.1
-    residual_weight: float = 3e-3
+    residual_weight: float = 5e-3
     particles: int = 10
+    proportions: bool = True
     bilinear: int = 16
     head_size: int = 32
     cross_layers: int = 1
@@ -108,23 +116,31 @@ class Recipe:
     phantom_damping: float = 1.0
     seed: int = 0
 
-    def make_solver(self, max_steps: int | None = None) -> Solver:
-        """The solver as it is used, or with so many steps for training."""
-        steps = self.solver_steps if max_steps is None else max_steps
-        if self.solver == "Weiszfeld" and max_steps is None:
-            return solvers.Weiszfeld(steps, self.solver_tol, settle=self.settle)
+    def make_solver(self, max_steps: int | None = None, settle: int | None = None) -> Solver:
+        """The solver as it is used, or with so many steps for training.
+
+        Args:
+            max_steps: In training.
+            settle: In training, by Weiszfeld steps: see :class:`ddeq.solvers.Weiszfeld`.
+        """
+        if max_steps is None:
+            max_steps, settle = self.solver_steps, self.settle
+        return self._solver(max_steps, settle)
+
+    def _solver(self, steps: int, settle: int | None) -> Solver:
+        if self.solver == "Weiszfeld":
+            return solvers.Weiszfeld(steps, self.solver_tol, settle=settle)
         if self.solver == "WassersteinFlow":
             return solvers.WassersteinFlow(
                 steps, self.solver_tol, step_size=self.step_size, momentum=self.momentum
             )
         kinds: dict[str, type[Solver]] = {
-            "Weiszfeld": solvers.Weiszfeld,
             "Picard": solvers.Picard,
             "Anderson": solvers.Anderson,
             "Broyden": solvers.Broyden,
         }
         if self.solver not in kinds:
-            names = ", ".join(sorted([*kinds, "WassersteinFlow"]))
+            names = ", ".join(sorted([*kinds, "WassersteinFlow", "Weiszfeld"]))
             raise ValueError(f"unknown solver {self.solver!r}: one of {names}")
         return kinds[self.solver](steps, self.solver_tol)
 
@@ -132,11 +148,12 @@ class Recipe:
         """A fresh model that fits the data."""
         network = self.network()
         if self.task == "completion":
-            return Completer(data.dim, **network)
+            return Completer(data.dim, estimate=self.estimate, **network)
         return Classifier(
             data.dim,
             len(data.classes),
             particles=self.particles,
+            proportions=self.proportions,
             classes=list(data.classes),
             **network,
         )
@@ -165,7 +182,9 @@ _PAPER = Recipe(
     clip=float("inf"),
     average=0.0,
     augment=False,
+    proportions=False,
     own_frame=0.0,
+    estimate=False,
     free_weight=0.0,
     residual_weight=0.0,
     head_size=4,
@@ -176,7 +195,12 @@ _PAPER = Recipe(
 )
 
 _CLASSIFICATION = Recipe(
-    task="classification", data="mnist-pc", max_points=128, waves=5, train_steps=(4, 8)
+    task="classification",
+    data="mnist-pc",
+    max_points=128,
+    waves=5,
+    train_steps=(4, 8),
+    phantom_steps=3,
 )
 
 _COMPLETION = Recipe(
@@ -195,7 +219,7 @@ RECIPES: dict[str, Recipe] = {
     "modelnet40-classification": replace(
         _CLASSIFICATION,
         data="modelnet40",
-        epochs=25,
+        epochs=24,
         batch_size=32,
         max_points=192,
         smoothing=0.1,

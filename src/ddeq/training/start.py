@@ -15,7 +15,8 @@ def start_from(model: Classifier | Completer, name: str) -> None:
 
     Args:
         model: As the recipe makes it. It keeps its solver, its particles and its dropout, which
-            are no weights.
+            are no weights. If only one of the two estimates how many points are missing, the rest
+            is copied.
         name: Of shipped weights, a folder, or ``user/repo`` on the Hugging Face hub.
 
     Raises:
@@ -24,16 +25,17 @@ def start_from(model: Classifier | Completer, name: str) -> None:
     source = type(model).from_pretrained(name)
     ours, theirs = _fits(model), _fits(source)
     if ours == theirs:
-        model.load_state_dict(source.state_dict())
+        model.load_state_dict(source.state_dict(), strict=False)
         return
     reasons = _reasons(model.config(), source.config())
     raise ValueError(f"weights {name!r} do not fit this recipe: {'; '.join(reasons)}")
 
 
 def _fits(model: Classifier | Completer) -> tuple[dict, dict]:
-    """What must agree: the shapes of all weights, and what the network does with them."""
+    """What must agree: the shapes of the weights, and what the network does with them."""
     config = model.config()
-    shapes = {key: value.shape for key, value in model.state_dict().items()}
+    weights = model.state_dict().items()
+    shapes = {key: value.shape for key, value in weights if not key.startswith("missing.")}
     return shapes, {key: config[key] for key in _OPTIONS}
 
 
