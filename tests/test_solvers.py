@@ -755,3 +755,17 @@ def test_torchdeq_takes_the_same_steps(peer):
             if theirs is fixed_point_iter:
                 found = last + ours.damping * (found - last)
         assert torch.allclose(found, expected, atol=1e-7)
+
+
+def test_particles_that_fly_off_are_not_the_best():
+    """So far away that rounding hides how far ``F`` moves them: a residual of 0 means nothing."""
+    start = PointClouds.from_list([torch.tensor([[-1.0, 0.0], [1.0, 0.0], [0.0, 2.0]])])
+
+    def f(z):
+        if z.points.abs().max() > 1e6:
+            return z
+        return z.map(lambda p: p + 1.0 if bool((p == start.points).all()) else 1e12 * p)
+
+    solution = solvers.Picard(max_steps=4, tol=1e-3).solve(f, start)
+    assert not bool(solution.converged)
+    assert torch.equal(solution.value.points, start.points)

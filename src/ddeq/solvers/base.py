@@ -120,9 +120,7 @@ class _Loop:
         self.active = torch.arange(size, device=device)
         self.value, self.image = z0.points.clone(), z0.points.clone()
         self.current = z0.points.clone()
-        centred = z0.points - (z0.points * z0.weights[..., None]).sum(1, keepdim=True)
-        extent = (centred * z0.mask[..., None]).flatten(1).norm(dim=1)
-        self.floor = 4 * torch.finfo(extent.dtype).eps * extent  # rounding of an MMD^2
+        self.floor = _rounding(z0)
         self.best = z0.points.new_full((size,), torch.inf)
         self.first = self.best.clone()
         self.last = self.best.clone()
@@ -164,6 +162,9 @@ class _Loop:
         self.failed[index] = ~finite
         if k == 0:
             self.first[index] = residual
+        else:  # of particles that have flown off, rounding is all that is left
+            lost = _rounding(z)[moving] > self.first[index]
+            residual = residual.masked_fill(lost, torch.inf)
         self.last[index] = residual
         self.converged[index] = finite & (
             residual <= self.solver.tol * self.first[index] + self.floor[index]
@@ -192,3 +193,10 @@ class _Loop:
             residuals=torch.stack(self.residuals),
             trajectory=tuple(self.trajectory),
         )
+
+
+def _rounding(z: PointClouds) -> Tensor:
+    """Size of the rounding error of an ``MMD^2`` of these particles, ``(B,)``."""
+    centred = z.points - (z.points * z.weights[..., None]).sum(1, keepdim=True)
+    extent = (centred * z.mask[..., None]).flatten(1).norm(dim=1)
+    return 4 * torch.finfo(extent.dtype).eps * extent
