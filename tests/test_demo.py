@@ -314,7 +314,12 @@ def test_a_taken_port_is_one_line(demo: DemoServer, capsys: pytest.CaptureFixtur
 def test_an_interrupt_ends_it_cleanly() -> None:
     command = [sys.executable, "-m", "ddeq.cli", "demo", "--no-browser", "--port", "0"]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # a job in the background of a shell ignores interrupts, and so would its children
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as child:
         assert child.stdout is not None
         assert "http://127.0.0.1:" in child.stdout.readline()
