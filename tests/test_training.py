@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from commands import logged
 
 from ddeq.commands.train import parse_recipe
 from ddeq.models import Classifier, Completer
@@ -62,6 +63,35 @@ def test_a_killed_run_resumes_exactly(
     assert first == whole[:6]
     assert rest == whole[8 - len(rest) :]
     assert 0 < len(rest) < 8
+
+
+@pytest.mark.parametrize("epoch", [0, 1])
+@pytest.mark.parametrize("save_every", [1, 4])
+def test_a_run_killed_while_it_validates_validates_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, epoch: int, save_every: int
+) -> None:
+    recipe: Recipe = replace(RECIPES["mini-classification"], **TINY, epochs=2)
+    original, die = ClassificationModule.validation_step, True
+
+    def validation_step(self: ClassificationModule, batch: object, index: int) -> object:
+        if die and self.current_epoch == epoch:
+            raise RuntimeError("killed")
+        return original(self, batch, index)
+
+    options = {**FEW, "log_every_n_steps": 1}
+    train(recipe, tmp_path / "whole", save_every=save_every, trainer_options=options)
+    monkeypatch.setattr(ClassificationModule, "validation_step", validation_step)
+    killed = tmp_path / "killed"
+    with pytest.raises(RuntimeError, match="killed"):
+        train(recipe, killed, save_every=save_every, trainer_options=options)
+    die = False
+    train(recipe, killed, resume=True, save_every=save_every, trainer_options=options)
+    for name, rows in (("train/loss", 8), ("val/loss", 2)):
+        curve = logged(tmp_path / "whole", name)
+        assert len(curve) == rows
+        assert logged(killed, name) == curve
+    weights = [run / "model" / "model.safetensors" for run in (tmp_path / "whole", killed)]
+    assert weights[0].read_bytes() == weights[1].read_bytes()
 
 
 def test_later_visits_settle_in_the_second_half(

@@ -171,7 +171,7 @@ def parse_recipe(name: str, options: list[str]) -> Recipe:
         values = parser.parse_args([_underscored(option) for option in options]).as_dict()
     except Exception as error:
         raise ValueError(str(error)) from error
-    return Recipe(**{**values, "train_steps": tuple(values["train_steps"])})
+    return Recipe(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
 
 
 def _underscored(option: str) -> str:
@@ -208,4 +208,4 @@ def _meanings(doc: str) -> list[tuple[str, str]]:
 
 def _plain(recipe: Recipe) -> dict:
     values = asdict(recipe)
-    return {**values, "train_steps": list(values["train_steps"])}
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}

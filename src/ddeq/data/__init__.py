@@ -1,6 +1,6 @@
 """Point-cloud data: MNIST-pc, ModelNet40-s, embedded sets, corruptions and batches."""
 
-from ddeq.data.augmentations import affine, distort, even, jitter, mirror, rotate_z, thin
+from ddeq.data.augmentations import affine, distort, even, jitter, mirror, rotate_z, stretch, thin
 from ddeq.data.batching import (
     AugmentedDataset,
     LengthBuckets,
@@ -39,6 +39,7 @@ __all__ = [
     "normalize_points",
     "rotate_z",
     "shape",
+    "stretch",
     "thin",
     "voxel_downsample",
 ]

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ddeq.data.dataset import normalize_points
 
-__all__ = ["Augmentation", "affine", "distort", "even", "jitter", "mirror", "rotate_z", "thin"]
+__all__ = ["Augmentation", "affine", "distort", "even", "jitter", "mirror", "rotate_z", "stretch", "thin"]
 
 Augmentation = Callable[[Tensor, np.random.Generator], Tensor]
 
@@ -65,6 +65,12 @@ def distort(cloud: Tensor, rng: np.random.Generator, std: float = 0.1) -> Tensor
     dim = cloud.shape[1]
     change = np.eye(dim) + std * rng.standard_normal((dim, dim))
     return cloud @ torch.from_numpy(change).T.to(cloud)
+
+
+def stretch(cloud: Tensor, rng: np.random.Generator, most: float = 0.25) -> Tensor:
+    """Scales each coordinate by a factor of its own, ``e^s`` with ``s`` in ``[-most, most]``."""
+    factors = np.exp(rng.uniform(-most, most, size=cloud.shape[1]))
+    return cloud * torch.from_numpy(factors).to(cloud)
 
 
 def even(cloud: Tensor, rng: np.random.Generator, share: float = 0.25) -> Tensor:

@@ -81,6 +81,7 @@ class EquilibriumModel(Pretrained, nn.Module):
             "pushforward": network.z_encoder is None,
             "dropout": network.dropout,
             "waves": network.waves,
+            "radii": list(network.radii),
             "solver": to_json(self.solver),
             "adjoint": to_json(self.adjoint),
         }

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, cast
 
@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from ddeq.clouds import PointClouds
 from ddeq.nn.bilinear import Bilinear
 from ddeq.nn.layers import MLP, EncoderLayer, KeysValues
+from ddeq.nn.surroundings import moments, neighbourhoods, octaves
 
 __all__ = ["Context", "EquilibriumMap", "EquilibriumNetwork", "Fixed"]
 
@@ -95,6 +96,7 @@ class EquilibriumNetwork(nn.Module):
             cloud, fixed during a solve.
         waves: Octaves of :func:`octaves` that the points of ``X`` bring to their features; none
             in the paper.
+        radii: Radii of :func:`ddeq.nn.neighbourhoods` likewise; none in the paper.
 
     Attributes:
         share: Rank and number of processes that share a batch. Each draws the dropout of the whole
@@ -111,6 +113,7 @@ class EquilibriumNetwork(nn.Module):
         pushforward: bool = False,
         dropout: float = 0.1,
         waves: int = 0,
+        radii: Sequence[float] = (),
     ) -> None:
         super().__init__()
         if not 0.0 <= dropout < 1.0:
@@ -121,8 +124,8 @@ class EquilibriumNetwork(nn.Module):
         self.share = (0, 1)
         self.features = features
         self.x_project, self.x_norm = MLP(dim, bilinear, bilinear), nn.LayerNorm(bilinear)
-        self.waves = waves
-        seen = bilinear + 2 * waves * dim**2
+        self.waves, self.radii = waves, tuple(radii)
+        seen = bilinear + 2 * waves * dim**2 + len(self.radii) * moments(dim)
         self.x_lift, self.x_lift_norm = MLP(seen, features, features), nn.LayerNorm(features)
         self.x_encoder = EncoderLayer(features, head_size)
         self.z_project, self.z_norm = MLP(features, bilinear, bilinear), nn.LayerNorm(bilinear)
@@ -151,8 +154,7 @@ class EquilibriumNetwork(nn.Module):
         mask = _key_mask(x)
         low = self.x_norm(self.x_project(x.points))  # (B, M, h)
         x_mean = torch.einsum("bm,bmh->bh", x.weights, low)
-        seen = torch.cat([low, octaves(x.points, self.waves)], dim=-1) if self.waves else low
-        high = self.x_lift_norm(self.x_lift(seen))  # (B, M, p)
+        high = self.x_lift_norm(self.x_lift(self._seen(low, x)))  # (B, M, p)
         source = self.x_encoder.attention.keys_values(high)
         drop = self._drop(high, self.x_encoder.mlp)
         high = self.x_encoder(high, source, mask, drop)
@@ -191,6 +193,12 @@ class EquilibriumNetwork(nn.Module):
             with torch.inference_mode(False):
                 context = _over_tensors(context, torch.clone)
         return EquilibriumMap(self, context)
+
+    def _seen(self, low: Tensor, x: PointClouds) -> Tensor:
+        """Projected points and what the network is told beside them, ``(B, M, ...)``."""
+        more = [octaves(x.points, self.waves)] if self.waves else []
+        more += [neighbourhoods(x, self.radii)] if self.radii else []
+        return torch.cat([low, *more], dim=-1)
 
     def _fixed(self, fixed: PointClouds) -> Fixed:
         assert self.z_encoder is not None
@@ -236,19 +244,6 @@ class EquilibriumMap:
     def detach(self) -> EquilibriumMap:
         """The map with its context cut from the autograd graph."""
         return EquilibriumMap(self.network, self.context.detach())
-
-
-def octaves(x: Tensor, count: int) -> Tensor:
-    """``sin(2^k <t, x>)``, ``cos(2^k <t, x>)``, ``k < count``, ``(..., d) -> (..., 2 d^2 count)``.
-
-    The ``d^2`` directions ``t`` are the axes and the two diagonals of each pair of axes. A small
-    network of coordinates varies slowly with them; of waves, it tells near points apart.
-    """
-    first, second = torch.triu_indices(x.shape[-1], x.shape[-1], 1, device=x.device)
-    a, b = x[..., first], x[..., second]
-    along = torch.cat([x, (a + b) / 2**0.5, (a - b) / 2**0.5], dim=-1)
-    phases = along[..., None] * 2.0 ** torch.arange(count, device=x.device, dtype=x.dtype)
-    return torch.cat([phases.sin(), phases.cos()], dim=-1).flatten(-2)
 
 
 def _key_mask(x: PointClouds) -> Tensor:

@@ -1,4 +1,4 @@
-"""What happens beside the training: early pictures."""
+"""What happens beside the training: early pictures, checkpoints to go on from."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 import lightning as L
 import numpy as np
 import torch
-from lightning.pytorch.callbacks import Callback
+from lightning.pytorch.callbacks import Callback, ModelCheckpoint
 
 from ddeq.models import Completer
 
-__all__ = ["EarlyPictures"]
+__all__ = ["EarlyPictures", "last_checkpoints"]
 
 _SHOWN = 8  # completed clouds in a picture
 
@@ -71,6 +71,35 @@ class EarlyPictures(Callback):
         else:
             return
         plots.save(figure, self.folder / f"epoch-{trainer.current_epoch + 1:03}.png")
+
+
+class _WithinEpochs(ModelCheckpoint):
+    """Leaves out the last step of an epoch: a run that went on from there would not validate it."""
+
+    def on_train_batch_end(self, trainer: L.Trainer, *rest: Any) -> None:
+        """Saves if it is time."""
+        if not trainer.is_last_batch:
+            super().on_train_batch_end(trainer, *rest)
+
+
+def last_checkpoints(folder: Path, every: int) -> list[Callback]:
+    """Callbacks that keep ``folder/last.ckpt``: every so many steps, and when an epoch is over.
+
+    Args:
+        folder: Where.
+        every: Steps.
+    """
+    # Both write the same file, and one callback of Lightning's cannot do both
+    return [
+        _WithinEpochs(folder, "last", every_n_train_steps=every, enable_version_counter=False),
+        ModelCheckpoint(
+            folder,
+            "last",
+            every_n_epochs=1,
+            save_on_train_epoch_end=True,
+            enable_version_counter=False,
+        ),
+    ]
 
 
 def _data(trainer: L.Trainer) -> Any:

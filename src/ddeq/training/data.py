@@ -23,6 +23,7 @@ from ddeq.data import (
     even,
     jitter,
     mirror,
+    stretch,
     thin,
 )
 from ddeq.data.augmentations import Augmentation
@@ -34,6 +35,7 @@ __all__ = ["CloudData"]
 
 
 _OF_DIMENSION: dict[int, tuple[Augmentation, ...]] = {2: (affine,), 3: (mirror, distort)}
+_OF_SHAPES = (*_OF_DIMENSION[3], stretch)  # to classify: an object of a class has any proportions
 
 
 class TrainingBuckets(LengthBuckets):
@@ -105,7 +107,8 @@ class CloudData(L.LightningDataModule):
         """The training clouds with the recipe's random changes."""
         changes: list[Augmentation] = []
         if self.recipe.augment:
-            changes = [*_OF_DIMENSION.get(data.dim, (distort,)), jitter]
+            shapes = data.dim == 3 and self.recipe.task == "classification"
+            changes = [*(_OF_SHAPES if shapes else _OF_DIMENSION.get(data.dim, (distort,))), jitter]
             changes += [even] if data.proportions else []
         if data.lengths.max() > self.recipe.max_points:
             changes = [partial(thin, most=self.recipe.max_points), *changes]

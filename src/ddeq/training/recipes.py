@@ -57,6 +57,8 @@ class Recipe:
         pushforward: The network without interactions between particles.
         dropout: Rate in the feed-forward layers.
         waves: Octaves of sines and cosines of the points that the network sees beside them.
+        radii: Radii of the neighbourhoods of a point whose density, direction and shape the
+            network sees beside it.
         solver: Class name of the solver.
         solver_steps: Most evaluations of the network in a solve; also at use.
         solver_tol: Relative squared MMD at which a cloud stops.
@@ -104,6 +106,7 @@ class Recipe:
     pushforward: bool = False
     dropout: float = 0.0
     waves: int = 0
+    radii: tuple[float, ...] = ()
     solver: str = "Weiszfeld"
     solver_steps: int = 30
     solver_tol: float = 1e-3
@@ -167,6 +170,7 @@ class Recipe:
             "dropout": self.dropout,
             "cross_layers": self.cross_layers,
             "waves": self.waves,
+            "radii": self.radii,
             "solver": self.make_solver(),
             "adjoint": PhantomGradient(self.phantom_steps, self.phantom_damping),
         }
@@ -221,12 +225,14 @@ RECIPES: dict[str, Recipe] = {
         data="modelnet40",
         epochs=24,
         batch_size=32,
-        max_points=192,
+        max_points=256,
         smoothing=0.1,
         head_size=8,
         cross_layers=2,
-        dropout=0.1,
+        dropout=0.15,
+        radii=(0.5, 1.0),
         train_steps=(4, 7),
+        validation=0.03,
     ),
     "modelnet8-completion": replace(
         _COMPLETION, data="modelnet8", epochs=45, batch_size=32, augment=True, max_points=256

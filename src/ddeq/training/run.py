@@ -20,7 +20,7 @@ from lightning.pytorch.loggers import Logger
 from torch import Tensor
 
 from ddeq.models import Classifier, Completer
-from ddeq.training.callbacks import EarlyPictures
+from ddeq.training.callbacks import EarlyPictures, last_checkpoints
 from ddeq.training.data import CloudData
 from ddeq.training.loggers import make_loggers
 from ddeq.training.modules import EquilibriumModule, make_module
@@ -126,15 +126,12 @@ def train(
     if init is not None:
         start_from(module.model, init)
     best = ModelCheckpoint(out / "checkpoints", "best", monitor=module.metric, mode=module.best_is)
-    last = ModelCheckpoint(
-        out / "checkpoints", "last", every_n_train_steps=save_every, enable_version_counter=False
-    )
     checkpoint = _last(out) if resume else None
     callbacks = [
         EarlyPictures(out),
         *_averaging(recipe.average),
         *([best] if recipe.validation else []),
-        last,
+        *last_checkpoints(out / "checkpoints", save_every),
         *([ProgressLine()] if verbose else []),
     ]
     trainer = _trainer(recipe, callbacks, make_loggers(out, checkpoint, wandb), trainer_options)

@@ -6,7 +6,7 @@ from ddeq.models import Classifier, Completer
 
 __all__ = ["start_from"]
 
-_OPTIONS = ("bilinear", "head_size", "cross_layers", "pushforward", "waves")
+_OPTIONS = ("bilinear", "head_size", "cross_layers", "pushforward", "waves", "radii")
 """Fields of a recipe that are arguments of the network by the same name."""
 
 
