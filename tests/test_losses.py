@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from ddeq.data import CloudDataset, affine, distort, even, jitter, mirror
+from ddeq.data import CloudDataset, affine, distort, even, jitter, mirror, stretch
 from ddeq.divergences import mmd2
 from ddeq.training import RECIPES
 from ddeq.training.data import CloudData
@@ -36,10 +36,11 @@ def test_completion_loss_is_its_formula(monkeypatch, free_weight, residual_weigh
     weights = {"free_weight": free_weight, "residual_weight": residual_weight}
     weights |= {"estimate": count_weight is not None, "count_weight": count_weight or 0.0}
     module, batch = case("mini-completion", monkeypatch, **weights)
-    loss, solution = module.loss(batch, seed=3, start=None)
+    loss, _ = module.loss(batch, seed=3, start=None)
     z, _ = module.model.latent(batch.partial, 3)
-    new = module.model.points(z)
-    rest = torch.log(1e-5 + mmd2(solution.value, z))
+    after = module.model.encode(batch.partial)(z)
+    rest = torch.log(1e-5 + mmd2(z, after))
+    new = module.model.points(after if residual_weight else z)
     shares = module.model.shares(module.model.encode(batch.partial))
     error = torch.log(shares * batch.partial.lengths / batch.removed.lengths)
     expected = (
@@ -66,7 +67,7 @@ def test_classification_loss_is_its_formula(monkeypatch, smoothing):
 
 @pytest.mark.parametrize(
     ("dim", "changes"),
-    [(1, [distort]), (2, [affine]), (3, [mirror, distort])],
+    [(1, [distort]), (2, [affine]), (3, [mirror, distort, stretch])],
 )
 def test_clouds_are_changed_as_their_dimension_allows(dim, changes):
     clouds = [np.random.default_rng(i).normal(size=(9, dim)) for i in range(6)]
@@ -75,6 +76,13 @@ def test_clouds_are_changed_as_their_dimension_allows(dim, changes):
         recipe = replace(RECIPES["mini-classification"], proportions=proportions)
         loader = CloudData(recipe, whole=whole).train_dataloader()
         assert list(loader.dataset.augmentations) == [*changes, *last]
+
+
+def test_shapes_to_complete_keep_their_proportions():
+    clouds = [np.random.default_rng(i).normal(size=(9, 3)) for i in range(6)]
+    whole = CloudDataset.from_list(clouds, [0, 1] * 3, ["a", "b"], "noise")
+    loader = CloudData(RECIPES["modelnet8-completion"], whole=whole).train_dataloader()
+    assert list(loader.dataset.data.augmentations) == [mirror, distort, jitter]
 
 
 def test_without_validation_every_cloud_is_trained_on():

@@ -19,6 +19,8 @@ VARIANTS = [
     {"pushforward": True},
     {"pushforward": True, "cross_layers": 2},
     {"waves": 3},
+    {"radii": (0.5, 2.0), "pushforward": True},
+    {"waves": 1, "radii": (1.0,)},
 ]
 
 
@@ -59,6 +61,20 @@ def encoder(layer, target, source):
     return norm(layer.norm_mlp, target + mlp(layer.mlp, target))
 
 
+def surroundings(x, radius):
+    """Density, mean and covariance of a cloud around each of its points, point by point."""
+    rows = []
+    for point in x:
+        away = (x - point) / radius
+        weights = torch.exp(-away.square().sum(1) / 2)
+        density, shares = weights.mean(), weights / weights.sum()
+        mean = shares @ away
+        covariance = (away - mean).T @ (shares[:, None] * (away - mean))
+        upper = [covariance[i, j] for i in range(x.shape[1]) for j in range(i, x.shape[1])]
+        rows.append(torch.cat([density.log()[None], mean, torch.stack(upper)]))
+    return torch.stack(rows)
+
+
 def plain(net, x, free, fixed):
     """``F(Z, X)`` at the free rows: all rows pass every stage, after which fixed rows are reset."""
     z = torch.cat([free, fixed])
@@ -77,7 +93,8 @@ def plain(net, x, free, fixed):
         for wave in (torch.sin, torch.cos)
         for k in range(net.waves)
     ]
-    x_high = norm(net.x_lift_norm, mlp(net.x_lift, torch.cat([x_low, *waves], dim=1)))
+    around = [surroundings(x, radius) for radius in net.radii]
+    x_high = norm(net.x_lift_norm, mlp(net.x_lift, torch.cat([x_low, *waves, *around], dim=1)))
     x_high = encoder(net.x_encoder, x_high, x_high)
 
     low = norm(net.z_norm, mlp(net.z_project, z))
@@ -259,6 +276,7 @@ def test_parameter_counts_are_those_of_the_paper():
         ({"dropout": -0.1}, ValueError),
         ({"head_size": 3}, ValueError),
         ({"waves": -1}, ValueError),
+        ({"radii": (0.5, 0.0)}, ValueError),
         ({"heads": 4}, TypeError),
     ],
 )

@@ -25,6 +25,7 @@ OTHER = {
     "estimate": False,
     "solver": "Anderson",
     "train_steps": (3, 9),
+    "radii": (0.25, 0.5),
 }
 
 

@@ -171,7 +171,10 @@ def parse_recipe(name: str, options: list[str]) -> Recipe:
         values = parser.parse_args([_underscored(option) for option in options]).as_dict()
     except Exception as error:
         raise ValueError(str(error)) from error
-    return Recipe(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+    fields: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
+    }
+    return Recipe(**fields)
 
 
 def _underscored(option: str) -> str:
@@ -208,4 +211,4 @@ def _meanings(doc: str) -> list[tuple[str, str]]:
 
 def _plain(recipe: Recipe) -> dict:
     values = asdict(recipe)
-    return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
+    return {name: list(v) if isinstance(v, tuple) else v for name, v in values.items()}

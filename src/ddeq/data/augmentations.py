@@ -10,7 +10,17 @@ from torch import Tensor
 
 from ddeq.data.dataset import normalize_points
 
-__all__ = ["Augmentation", "affine", "distort", "even", "jitter", "mirror", "rotate_z", "stretch", "thin"]
+__all__ = [
+    "Augmentation",
+    "affine",
+    "distort",
+    "even",
+    "jitter",
+    "mirror",
+    "rotate_z",
+    "stretch",
+    "thin",
+]
 
 Augmentation = Callable[[Tensor, np.random.Generator], Tensor]
 

@@ -4,6 +4,7 @@ from ddeq.nn.bilinear import Bilinear
 from ddeq.nn.coupling import Coupling
 from ddeq.nn.layers import MLP, Attention, EncoderLayer
 from ddeq.nn.network import Context, EquilibriumMap, EquilibriumNetwork
+from ddeq.nn.surroundings import neighbourhoods, octaves
 
 __all__ = [
     "MLP",
@@ -14,4 +15,6 @@ __all__ = [
     "EncoderLayer",
     "EquilibriumMap",
     "EquilibriumNetwork",
+    "neighbourhoods",
+    "octaves",
 ]

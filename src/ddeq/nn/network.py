@@ -94,8 +94,8 @@ class EquilibriumNetwork(nn.Module):
             self-encoder over ``Z``): then ``F`` acts on each particle by itself.
         dropout: Rate in the feed-forward layers of the encoders, one mask for all particles of a
             cloud, fixed during a solve.
-        waves: Octaves of :func:`octaves` that the points of ``X`` bring to their features; none
-            in the paper.
+        waves: Octaves of :func:`ddeq.nn.octaves` that the points of ``X`` bring to their features;
+            none in the paper.
         radii: Radii of :func:`ddeq.nn.neighbourhoods` likewise; none in the paper.
 
     Attributes:
@@ -120,6 +120,8 @@ class EquilibriumNetwork(nn.Module):
             raise ValueError(f"dropout must be in [0, 1), got {dropout}")
         if waves < 0:
             raise ValueError(f"waves must not be negative, got {waves}")
+        if not all(radius > 0 for radius in radii):
+            raise ValueError(f"radii must be positive, got {list(radii)}")
         self.dropout = dropout
         self.share = (0, 1)
         self.features = features

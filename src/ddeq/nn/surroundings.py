@@ -37,9 +37,10 @@ def neighbourhoods(x: PointClouds, radii: Sequence[float]) -> Tensor:
 
     With the weights ``w_ij = exp(-|x_i - x_j|^2 / 2 r^2)``, for each radius ``r``::
 
-        log mean_j w_ij                    how dense the cloud is here
-        m_i = <x_j - x_i>_w / r            which way its mass lies
-        <(x_j - x_i)(x_j - x_i)^T>_w / r^2 - m_i m_i^T    a line, a sheet or a ball, and its tilt
+        log mean_j w_ij             how dense the cloud is here
+        m_i = <x_j - x_i>_w / r     to which side its mass lies
+        <(x_j - x_i)(x_j - x_i)^T>_w / r^2 - m_i m_i^T
+                                    whether it is a line, a sheet or a ball, and its tilt
 
     Means over the measure: they depend neither on padding nor, but for sampling noise, on how many
     points represent the cloud.
@@ -51,21 +52,20 @@ def neighbourhoods(x: PointClouds, radii: Sequence[float]) -> Tensor:
     Returns:
         ``(B, M, len(radii) * moments(d))``.
     """
-    points = x.points
+    points, weights = x.points, x.weights[..., None]
     first, second = torch.triu_indices(x.dim, x.dim, device=points.device)
-    weights = x.weights[..., None]
-    powers = torch.cat([torch.ones_like(weights), points, points[..., first] * points[..., second]], -1)
-    powers = powers * weights  # (B, M, moments)
-    parts = []
-    for rows in points.split(_ROWS, dim=1):
-        square = torch.cdist(rows, points, compute_mode="donot_use_mm_for_euclid_dist").square()
-        blocks = []
+    squares = points[..., first] * points[..., second]
+    powers = weights * torch.cat([torch.ones_like(weights), points, squares], -1)  # (B, M, moments)
+
+    def around(rows: Tensor) -> Tensor:
+        gaps = torch.cdist(rows, points, compute_mode="donot_use_mm_for_euclid_dist").square()
+        parts = []
         for r in radii:
-            total, mean, second_moment = (torch.exp(square / (-2 * r * r)) @ powers).split(
-                [1, x.dim, len(first)], dim=-1
-            )
-            mean, second_moment = mean / total, second_moment / total
-            covariance = second_moment - mean[..., first] * mean[..., second]
-            blocks += [total.log(), (mean - rows) / r, covariance / (r * r)]
-        parts.append(torch.cat(blocks, -1))
-    return torch.cat(parts, 1)
+            sums = torch.exp(gaps / (-2 * r * r)) @ powers
+            total = sums[..., :1].clamp(min=torch.finfo(sums.dtype).tiny)  # 0 only at padding
+            mean, square = (sums[..., 1:] / total).split([x.dim, len(first)], dim=-1)
+            shape = square - mean[..., first] * mean[..., second]
+            parts += [total.log(), (mean - rows) / r, shape / (r * r)]
+        return torch.cat(parts, -1)
+
+    return torch.cat([around(rows) for rows in points.split(_ROWS, dim=1)], 1)

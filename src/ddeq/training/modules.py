@@ -179,10 +179,11 @@ class ClassificationModule(EquilibriumModule):
 class CompletionModule(EquilibriumModule):
     """The paper's loss and two terms of ours; measured in the paper's frame.
 
-    ``MMD^2(whole, target) + w_free MMD^2(new, removed) + w_res log(c + MMD^2(z, F(z)))``, the last
-    with ``z`` held still. The logarithm keeps on pulling as the residual gets small, and leaves
-    particles that are still far from rest to the other terms. A model that estimates how many
-    points are missing also pays ``w_count log(estimate / truth)^2``.
+    ``MMD^2(whole, target) + w_free MMD^2(new, removed) + w_res log(c + MMD^2(z, F(z)))`` with
+    ``z = F(z*)``, which moves with the parameters too: the network learns to come to rest, and to
+    come there soon. The new points are those of ``F(z)``. The logarithm keeps on pulling as the
+    residual gets small, and leaves particles that are still far from rest to the other terms. A
+    model that estimates how many points are missing also pays ``w_count log(estimate / truth)^2``.
     """
 
     model: Completer
@@ -202,13 +203,14 @@ class CompletionModule(EquilibriumModule):
         )
         f = self.model.encode(partial)
         z, solution = self.model.latent(partial, seed, start=start, f=f)
+        loss = z.points.new_zeros(len(z))
+        if self.recipe.residual_weight:
+            last, z = z, f(z)
+            loss = self.recipe.residual_weight * (_REST + mmd2(last, z)).log()
         new = self.model.points(z)
-        loss = mmd2(partial.cat(new), target)
+        loss = loss + mmd2(partial.cat(new), target)
         if self.recipe.free_weight:
             loss = loss + self.recipe.free_weight * mmd2(new, removed)
-        if self.recipe.residual_weight:
-            residual = mmd2(solution.value, z)
-            loss = loss + self.recipe.residual_weight * (_REST + residual).log()
         if self.recipe.estimate:
             truth = removed.lengths / partial.lengths
             error = (self.model.shares(f) / truth).log()
