@@ -16,6 +16,7 @@ from ddeq.data import (
     make_partial,
     mirror,
     rotate_z,
+    stretch,
 )
 
 
@@ -108,9 +109,19 @@ def test_distort_is_linear_and_of_the_given_strength():
     assert float(changes.std()) == pytest.approx(0.3, rel=0.03)
 
 
+def test_stretch_scales_each_coordinate_by_itself():
+    cloud = torch.randn(9, 3, dtype=torch.float64)
+    factors = torch.stack([(stretch(cloud, item_rng(0, i)) / cloud) for i in range(200)])
+    assert float((factors - factors[:, :1]).abs().max()) < 1e-12
+    logs = factors[:, 0].log()
+    assert float(logs.abs().max()) <= 0.25
+    assert float(logs.std()) == pytest.approx(0.5 / 12**0.5, rel=0.1)
+    assert float(torch.corrcoef(logs.T).triu(1).abs().max()) < 0.25
+
+
 @pytest.mark.parametrize(
     ("function", "dim"),
-    [(rotate_z, 3), (mirror, 3), (affine, 2), (distort, 3), (jitter, 3)],
+    [(rotate_z, 3), (mirror, 3), (affine, 2), (distort, 3), (stretch, 3), (jitter, 3)],
 )
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_augmentations_are_pure(function, dim, dtype):

@@ -7,11 +7,13 @@ import pytest
 import torch
 from torch.nn import functional
 
+from ddeq import PointClouds
 from ddeq.data import CloudDataset, affine, distort, even, jitter, mirror, stretch
 from ddeq.divergences import mmd2
+from ddeq.metrics import spread
 from ddeq.training import RECIPES
 from ddeq.training.data import CloudData
-from ddeq.training.modules import make_module
+from ddeq.training.modules import make_module, unrest
 
 SMALL = {"batch_size": 4, "solver_steps": 3, "own_frame": 0.0, "noise": 0.0, "validation": 0.2}
 
@@ -39,7 +41,7 @@ def test_completion_loss_is_its_formula(monkeypatch, free_weight, residual_weigh
     loss, _ = module.loss(batch, seed=3, start=None)
     z, _ = module.model.latent(batch.partial, 3)
     after = module.model.encode(batch.partial)(z)
-    rest = torch.log(1e-5 + mmd2(z, after))
+    rest = torch.log((1e-5 + mmd2(z, after)) / (1e-5 + spread(after) ** 2).sqrt())
     new = module.model.points(after if residual_weight else z)
     shares = module.model.shares(module.model.encode(batch.partial))
     error = torch.log(shares * batch.partial.lengths / batch.removed.lengths)
@@ -50,6 +52,20 @@ def test_completion_loss_is_its_formula(monkeypatch, free_weight, residual_weigh
         + (count_weight or 0.0) * error**2
     )
     assert float(loss.detach()) == pytest.approx(float(expected.mean().detach()), rel=1e-5)
+
+
+def test_unrest_has_gradients_at_rest_and_for_one_particle():
+    for clouds in ([torch.zeros(1, 4)], [torch.ones(3, 4)], [torch.randn(5, 4)]):
+        image = torch.stack(clouds).requires_grad_()
+        z = PointClouds.from_list(clouds)
+        unrest(z, PointClouds(image, z.mask)).sum().backward()
+        assert image.grad.isfinite().all()
+
+
+def test_nothing_is_gained_by_a_smaller_latent_space():
+    z, image = (PointClouds.from_list([torch.randn(9, 4) * 100]) for _ in range(2))
+    small = [cloud.map(lambda points: 0.1 * points) for cloud in (z, image)]
+    torch.testing.assert_close(unrest(*small), unrest(z, image), atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])

@@ -179,11 +179,10 @@ class ClassificationModule(EquilibriumModule):
 class CompletionModule(EquilibriumModule):
     """The paper's loss and two terms of ours; measured in the paper's frame.
 
-    ``MMD^2(whole, target) + w_free MMD^2(new, removed) + w_res log(c + MMD^2(z, F(z)))`` with
-    ``z = F(z*)``, which moves with the parameters too: the network learns to come to rest, and to
-    come there soon. The new points are those of ``F(z)``. The logarithm keeps on pulling as the
-    residual gets small, and leaves particles that are still far from rest to the other terms. A
-    model that estimates how many points are missing also pays ``w_count log(estimate / truth)^2``.
+    ``MMD^2(whole, target) + w_free MMD^2(new, removed) + w_res unrest(z, F(z))``, the new points
+    those of ``F(z)``. Here ``z = F(z*)`` moves with the parameters too: the network learns to come
+    to rest, and to come there soon. A model that estimates how many points are missing also pays
+    ``w_count log(estimate / truth)^2``.
     """
 
     model: Completer
@@ -206,7 +205,7 @@ class CompletionModule(EquilibriumModule):
         loss = z.points.new_zeros(len(z))
         if self.recipe.residual_weight:
             last, z = z, f(z)
-            loss = self.recipe.residual_weight * (_REST + mmd2(last, z)).log()
+            loss = self.recipe.residual_weight * unrest(last, z)
         new = self.model.points(z)
         loss = loss + mmd2(partial.cat(new), target)
         if self.recipe.free_weight:
@@ -232,6 +231,17 @@ def make_module(model: Classifier | Completer, recipe: Recipe) -> EquilibriumMod
     """The module of the recipe's task."""
     kind = CompletionModule if recipe.task == "completion" else ClassificationModule
     return kind(model, recipe)
+
+
+def unrest(z: PointClouds, image: PointClouds) -> Tensor:
+    """``log(c + MMD^2(z, F(z))) - 1/2 log(c + spread(F(z))^2)``, ``(B,)``.
+
+    The logarithm keeps on pulling as the residual gets small, and leaves particles that are still
+    far from rest to the other terms. Both terms grow alike with the latent space, so nothing is
+    gained by shrinking it.
+    """
+    spread2 = image.std().square().sum(1)
+    return (_REST + mmd2(z, image)).log() - 0.5 * (_REST + spread2).log()
 
 
 def visible_frame(partial: PointClouds, own: Tensor) -> Normalization:

@@ -45,9 +45,9 @@ class Recipe:
             27.5 % of the points there are, as in the paper.
         count_weight: Completion: weight of the squared error of the logarithm of that estimate.
         free_weight: Completion: weight of ``MMD^2(new points, removed points)`` in the loss.
-        residual_weight: Completion: weight of ``log(1e-5 + MMD^2(z, F(z)))`` one application after
-            the solver's last iterate. It makes the spread particles there the equilibrium: without
-            it, particles that go on for long fall together.
+        residual_weight: Completion: weight of the logarithm of ``MMD^2(z, F(z)) / spread``, one
+            application after the solver's last iterate. It makes the spread particles there the
+            equilibrium: without it, particles that go on for long fall together.
         particles: Classification: latent particles.
         proportions: Classification: clouds keep their proportions, one scale for all coordinates;
             otherwise each coordinate has unit variance, as in the paper.

@@ -30,6 +30,8 @@ class PointNet(Pretrained, nn.Module):
         dim: ``d``, dimension of the points.
         num_classes: ``C``.
         dropout: Rate before the last layer.
+        proportions: Bring clouds to unit variance by one scale for all coordinates, as our
+            classifiers do; otherwise coordinate by coordinate, as in the paper.
         classes: Names of the classes, for people.
 
     Example:
@@ -46,6 +48,7 @@ class PointNet(Pretrained, nn.Module):
         num_classes: int,
         *,
         dropout: float = 0.3,
+        proportions: bool = False,
         classes: list[str] | None = None,
     ) -> None:
         super().__init__()
@@ -53,7 +56,7 @@ class PointNet(Pretrained, nn.Module):
             raise ValueError(f"dropout must be in [0, 1), got {dropout}")
         if classes is not None and len(classes) != num_classes:
             raise ValueError(f"{len(classes)} names for {num_classes} classes")
-        self.dim = dim
+        self.dim, self.proportions = dim, proportions
         self.classes = classes or [str(label) for label in range(num_classes)]
         self.transform_points = shared_mlp((dim, *_TRANSFORM), norm=True)
         self.transform = shared_mlp((_TRANSFORM[-1], *_HEAD), norm=True)
@@ -70,7 +73,7 @@ class PointNet(Pretrained, nn.Module):
         """Logits, ``(B, C)``. Clouds in any units: they are normalised first."""
         if x.dim != self.dim:
             raise ValueError(f"the network takes clouds of dimension {self.dim}, got {x.dim}")
-        x = x.normalize()[0].to(self.out.weight.dtype)
+        x = x.normalize(self.proportions)[0].to(self.out.weight.dtype)
         turned = torch.bmm(x.points, self.matrices(x))
         pooled = max_pool(self.points(turned[x.mask]), x.mask)
         return self.out(self.dropout(self.head(pooled)))
@@ -87,6 +90,7 @@ class PointNet(Pretrained, nn.Module):
             "dim": self.dim,
             "num_classes": len(self.classes),
             "dropout": self.dropout.p,
+            "proportions": self.proportions,
             "classes": self.classes,
         }
 
