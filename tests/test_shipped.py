@@ -1,5 +1,8 @@
 """The weights in the package: they load without a network and do what their cards say."""
 
+import json
+import os
+
 import numpy as np
 import pytest
 import torch
@@ -41,6 +44,31 @@ def test_the_completer_brings_partial_digits_nearer_to_whole_ones() -> None:
     for normalize, gain in ((False, 0.5), (True, 0.8)):
         full = model.complete(batch.partial, normalize=normalize)
         assert mmd2(full, batch.target).mean() < gain * before
+
+
+REACHED = {
+    "mnist-classification": {"accuracy": (0.986, 1.0)},
+    "modelnet40-classification": {"accuracy": (0.88, 1.0)},
+    "mnist-completion": {
+        "mmd2 whole": (0.0, 0.0030),
+        "W2 free": (0.0, 0.41),
+        "W2 whole": (0.0, 0.15),
+    },
+    "modelnet8-completion": {"OT whole": (0.0, 0.154), "OT free": (0.0, 0.8)},
+    "shapes-completion": {"OT whole": (0.0, 0.154), "OT free": (0.0, 0.8)},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", REACHED)
+def test_the_whole_test_set(recipe: str, capsys: pytest.CaptureFixture[str]) -> None:
+    if recipe != "shapes-completion" and "DDEQ_DATA" not in os.environ:
+        pytest.skip("DDEQ_DATA is not set")
+    assert main(["eval", recipe, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    means = {name: found[name]["value"] for name in REACHED[recipe]}
+    bounds = REACHED[recipe]
+    assert all(bounds[name][0] <= value <= bounds[name][1] for name, value in means.items()), means
 
 
 def test_tour(tmp_path, capsys) -> None:
