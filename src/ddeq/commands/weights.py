@@ -13,7 +13,7 @@ _DEFAULTS = {
     ("classifier", 2): "mnist-pc",
     ("classifier", 3): "modelnet40",
     ("completer", 2): "mnist-pc",
-    ("completer", 3): "shapes",
+    ("completer", 3): "modelnet8",
 }
 
 
