@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ddeq.adjoints import PhantomGradient
 from ddeq.benchmarks.problems import Samples, digits, partial_digits, solids
 from ddeq.benchmarks.settings import Settings, Track, untracked
 from ddeq.benchmarks.tables import duration, megabytes, render
@@ -93,9 +94,10 @@ def measure(
 
 def _ours(samples: Samples, recipe: Recipe, dim: int) -> nn.Module:
     """The model of our recipe, with fresh weights."""
+    network = recipe.network() | {"adjoint": PhantomGradient(recipe.applications)}
     if samples.targets is not None:
-        return Completer(dim, **recipe.network())
-    return Classifier(dim, samples.classes, particles=recipe.particles, **recipe.network())
+        return Completer(dim, **network)
+    return Classifier(dim, samples.classes, particles=recipe.particles, **network)
 
 
 def _theirs(samples: Samples, dim: int) -> nn.Module:

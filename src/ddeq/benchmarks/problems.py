@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ddeq.adjoints import PhantomGradient
 from ddeq.clouds import PointClouds
 from ddeq.data import (
     PARTIAL_RADIUS,
@@ -30,6 +31,7 @@ from ddeq.data.shapes import CLASSES
 from ddeq.divergences import mmd2
 from ddeq.models import Classifier, Completer
 from ddeq.models.base import gaussian_particles
+from ddeq.training.recipes import RECIPES
 
 __all__ = ["Problem", "Samples", "digits", "partial_digits", "problem", "solids", "training_step"]
 
@@ -151,6 +153,7 @@ def problem(samples: Samples, head_size: int, seed: int) -> Problem:
     if samples.targets is None:
         return _classification(samples, x, head_size, seed)
     model = Completer(x.dim, cross_layers=samples.layers, head_size=head_size, dropout=0.0)
+    model.adjoint = _adjoint(samples)
     target = _clouds(samples.targets[0])
     counts = (model.ratio * x.lengths).round().long()
     noise = gaussian_particles(counts, x.dim, seed, x.points)
@@ -171,6 +174,7 @@ def _classification(samples: Samples, x: PointClouds, head_size: int, seed: int)
     model = Classifier(
         x.dim, samples.classes, cross_layers=samples.layers, head_size=head_size, dropout=0.0
     )
+    model.adjoint = _adjoint(samples)
     lengths = torch.full((len(x),), model.particles)
     z0 = gaussian_particles(lengths, model.network.features, seed, x.points)
     labels = torch.arange(len(x)) % samples.classes
@@ -181,6 +185,11 @@ def _classification(samples: Samples, x: PointClouds, head_size: int, seed: int)
         None,
         lambda z: torch.nn.functional.cross_entropy(model.logits(z), labels),
     )
+
+
+def _adjoint(samples: Samples) -> PhantomGradient:
+    """A gradient through as many applications of the network as our own training has."""
+    return PhantomGradient(RECIPES[samples.recipe].applications)
 
 
 def _clouds(arrays: Sequence[np.ndarray]) -> PointClouds:

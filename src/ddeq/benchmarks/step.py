@@ -217,7 +217,8 @@ def _notes(result: dict[str, Any]) -> str:
         lines += [
             f"reference: random batches, scaled linearly from {'; '.join(theirs)}",
             f"its training step is extrapolated: {PAPER_STEPS} times one step, and one gradient; "
-            "ours has the mean number of steps of our training",
+            "ours has the mean number of steps of our training, and goes back through as many "
+            "applications as that",
         ]
     shown = ", ".join(f"{m['steps']} steps {megabytes(m['memory'])}" for m in flat)
     lines.append(f"memory of training (b), batch {flat[0]['batch']}: {shown}")

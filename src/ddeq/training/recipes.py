@@ -119,6 +119,12 @@ class Recipe:
     phantom_damping: float = 1.0
     seed: int = 0
 
+    @property
+    def applications(self) -> int:
+        """Applications of the network that a training step goes back through."""
+        later = self.task == "completion" and self.residual_weight > 0
+        return self.phantom_steps + (1 if later else 0)
+
     def make_solver(self, max_steps: int | None = None, settle: int | None = None) -> Solver:
         """The solver as it is used, or with so many steps for training.
 
