@@ -48,6 +48,8 @@ def convergence(result: dict[str, Any], key: str, label: str) -> Figure:
                 ax.plot(*zip(*part, strict=True), color=SERIES[i], label=name, linewidth=1.5)
             ax.set_xscale("log")
             ax.set_yscale("log" if value == "residual" else "linear")
+            if value == "accuracy":
+                ax.set_ylim(min(0.9, *(row[value] for row in rows)) - 0.01, 1.0)
             if key == "evaluations":
                 counts = sorted({row[key] for row in rows})
                 ax.set_xticks(counts, [str(count) for count in counts])

@@ -34,12 +34,12 @@ def duration(seconds: float | None) -> str:
     """Seconds with the unit that suits them.
 
     Example:
-        >>> duration(0.0123), duration(12.3), duration(1543), duration(None)
-        ('12.3 ms', '12.3 s', '26 min', '-')
+        >>> duration(0.0123), duration(0.9996), duration(12.3), duration(1543), duration(None)
+        ('12.3 ms', '1 s', '12.3 s', '26 min', '-')
     """
     if seconds is None:
         return "-"
-    if seconds < 1.0:
+    if seconds < 0.9995:  # else three digits are a second
         return f"{1000 * seconds:.3g} ms"
     return f"{seconds:.3g} s" if seconds < 600 else f"{seconds / 60:.0f} min"
 
