@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from ddeq import kernels, metrics, nn, solvers
+from ddeq import nn, solvers
 from ddeq.adjoints import ImplicitGradient, PhantomGradient, jacobian_penalty
-from ddeq.clouds import Normalization, PointClouds
-from ddeq.divergences import (
+from ddeq.measures import kernels, metrics
+from ddeq.measures.clouds import Normalization, PointClouds
+from ddeq.measures.divergences import (
     corollary2_gradient,
     mmd2,
     sliced_mmd2,
@@ -13,7 +14,7 @@ from ddeq.divergences import (
     witness,
 )
 from ddeq.models import Classifier, Completer
-from ddeq.solution import Solution
+from ddeq.solvers.solution import Solution
 
 __version__ = "0.1.0"
 
@@ -42,7 +43,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in ("PointCloudClassifier", "PointCloudCompleter"):  # they load scikit-learn
-        from ddeq import estimators
+        from ddeq import sklearn as estimators
 
         return getattr(estimators, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Whole test sets, measured. Definitions of the metrics are in :mod:`ddeq.metrics`."""
+"""Whole test sets, measured. Definitions of the metrics are in :mod:`ddeq.measures.metrics`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ddeq.clouds import PointClouds
 from ddeq.data import (
     PARTIAL_RADIUS,
     CloudDataset,
@@ -20,10 +19,11 @@ from ddeq.data import (
     collate,
     collate_partial,
 )
-from ddeq.divergences import mmd2
-from ddeq.metrics import chamfer, ot_distance, wasserstein2
+from ddeq.measures.clouds import PointClouds
+from ddeq.measures.divergences import mmd2
+from ddeq.measures.metrics import chamfer, ot_distance, wasserstein2
 from ddeq.models import Classifier, Completer
-from ddeq.solution import Solution
+from ddeq.solvers.solution import Solution
 
 __all__ = ["ClassifierReport", "Mean", "evaluate_classifier", "evaluate_completer"]
 

@@ -12,8 +12,8 @@ from ddeq.data.batching import (
 )
 from ddeq.data.corruptions import PARTIAL_RADIUS, add_noise, item_rng, make_partial
 from ddeq.data.dataset import CloudDataset, normalize_points
-from ddeq.data.registry import DATASETS, load
-from ddeq.data.shapes import shape
+from ddeq.data.sets.registry import DATASETS, load
+from ddeq.data.shapes.generator import shape
 from ddeq.data.voxels import voxel_downsample
 
 __all__ = [

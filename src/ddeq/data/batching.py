@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset, Sampler
 
-from ddeq.clouds import PointClouds
 from ddeq.data.augmentations import Augmentation
 from ddeq.data.corruptions import add_noise, item_rng, make_partial
 from ddeq.data.dataset import CloudDataset, normalize_points
+from ddeq.measures.clouds import PointClouds
 
 __all__ = [
     "AugmentedDataset",

@@ -10,8 +10,8 @@ import numpy as np
 from ddeq.data.cache import data_root
 from ddeq.data.dataset import CloudDataset
 from ddeq.data.fetch import fetch_mnist
-from ddeq.data.modelnet import modelnet_source
-from ddeq.data.registry import DATASETS, load
+from ddeq.data.sets.modelnet import modelnet_source
+from ddeq.data.sets.registry import DATASETS, load
 
 __all__ = ["fetch", "info", "list_data"]
 

@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 import torch
 
-from ddeq.clouds import PointClouds
 from ddeq.data.voxels import voxel_downsample
+from ddeq.measures.clouds import PointClouds
 
 __all__ = ["NETWORK_POINTS", "NetworkView"]
 

@@ -11,14 +11,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ddeq import kernels, solvers
+from ddeq import solvers
 from ddeq.adjoints import Adjoint, ImplicitGradient, PhantomGradient
-from ddeq.clouds import PointClouds, length_mask
-from ddeq.kernels import Kernel
+from ddeq.measures import kernels
+from ddeq.measures.clouds import PointClouds, length_mask
+from ddeq.measures.kernels import Kernel
 from ddeq.models.pretrained import Pretrained
 from ddeq.nn import EquilibriumMap, EquilibriumNetwork
-from ddeq.solution import Solution
 from ddeq.solvers import Solver, Weiszfeld
+from ddeq.solvers.solution import Solution
 
 __all__ = ["EquilibriumModel", "gaussian_particles"]
 

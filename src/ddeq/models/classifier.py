@@ -8,11 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from ddeq.adjoints import Adjoint
-from ddeq.clouds import PointClouds
+from ddeq.measures.clouds import PointClouds
 from ddeq.models.base import EquilibriumModel, gaussian_particles, outside_inference_mode
 from ddeq.nn import EquilibriumNetwork
-from ddeq.solution import Solution
 from ddeq.solvers import Solver
+from ddeq.solvers.solution import Solution
 
 __all__ = ["Classifier"]
 

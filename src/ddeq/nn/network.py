@@ -13,10 +13,10 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from ddeq.clouds import PointClouds
+from ddeq.measures.clouds import PointClouds
 from ddeq.nn.bilinear import Bilinear
+from ddeq.nn.features import moments, neighbourhoods, octaves
 from ddeq.nn.layers import MLP, EncoderLayer, KeysValues
-from ddeq.nn.surroundings import moments, neighbourhoods, octaves
 
 __all__ = ["Context", "EquilibriumMap", "EquilibriumNetwork", "Fixed"]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ddeq.clouds import PointClouds
-from ddeq.kernels import Riesz
+from ddeq.measures.clouds import PointClouds
+from ddeq.measures.kernels import Riesz
 from ddeq.solvers.base import Map, Solver, State, Step
 from ddeq.solvers.weiszfeld import weiszfeld_step
 

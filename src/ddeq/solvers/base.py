@@ -10,11 +10,11 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from ddeq.clouds import PointClouds
-from ddeq.divergences import mmd2
-from ddeq.kernels import Kernel, Riesz
-from ddeq.solution import Solution
+from ddeq.measures.clouds import PointClouds
+from ddeq.measures.divergences import mmd2
+from ddeq.measures.kernels import Kernel, Riesz
 from ddeq.solvers.restriction import Restriction
+from ddeq.solvers.solution import Solution
 
 __all__ = ["Map", "Selectable", "Solver", "State", "Step"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ddeq.clouds import PointClouds
+from ddeq.measures.clouds import PointClouds
 from ddeq.solvers.base import Map, Solver, State, Step
 
 __all__ = ["Broyden"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ddeq.clouds import PointClouds
+from ddeq.measures.clouds import PointClouds
 from ddeq.solvers.base import Map, Solver, State, Step
 
 __all__ = ["Picard"]

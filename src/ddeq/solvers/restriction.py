@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ddeq.clouds import PointClouds, length_mask
-from ddeq.solution import Solution
+from ddeq.measures.clouds import PointClouds, length_mask
+from ddeq.solvers.solution import Solution
 
 __all__ = ["Restriction"]
 

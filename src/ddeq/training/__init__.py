@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ddeq.training.recipes import RECIPES, Recipe
+from ddeq.training.recipe import RECIPES, Recipe
 
 __all__ = ["RECIPES", "Recipe", "train"]
 

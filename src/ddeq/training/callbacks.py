@@ -56,8 +56,8 @@ class EarlyPictures(Callback):
         """Writes the picture."""
         if not trainer.is_global_zero:
             return
-        from ddeq import charts, plots
-        from ddeq.snapshots import choose, completions
+        from ddeq.viz import charts, plots
+        from ddeq.viz.snapshots import choose, completions
 
         validation, model = _data(trainer).validation, module.model
         if isinstance(model, Completer):

@@ -27,9 +27,9 @@ from ddeq.data import (
     thin,
 )
 from ddeq.data.augmentations import Augmentation
-from ddeq.data.registry import load
-from ddeq.training.recipes import Recipe
-from ddeq.training.visits import visit
+from ddeq.data.sets.registry import load
+from ddeq.training.recipe import Recipe
+from ddeq.training.replay import visit
 
 __all__ = ["CloudData"]
 
@@ -59,7 +59,7 @@ class CloudData(L.LightningDataModule):
 
     Args:
         recipe: The run.
-        root: Folder with the data; see :func:`ddeq.data.registry.load`.
+        root: Folder with the data; see :func:`ddeq.data.sets.registry.load`.
         whole: Clouds in memory, in place of the data that the recipe names.
     """
 

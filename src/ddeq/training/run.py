@@ -22,10 +22,10 @@ from torch import Tensor
 from ddeq.models import Classifier, Completer
 from ddeq.training.callbacks import EarlyPictures, last_checkpoints
 from ddeq.training.data import CloudData
+from ddeq.training.finetune import start_from
 from ddeq.training.loggers import make_loggers
-from ddeq.training.modules import EquilibriumModule, make_module
-from ddeq.training.recipes import Recipe
-from ddeq.training.start import start_from
+from ddeq.training.module import EquilibriumModule, make_module
+from ddeq.training.recipe import Recipe
 
 __all__ = ["train"]
 

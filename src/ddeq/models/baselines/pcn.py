@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from ddeq.clouds import PointClouds
-from ddeq.divergences import mmd2
+from ddeq.measures.clouds import PointClouds
+from ddeq.measures.divergences import mmd2
 from ddeq.models.baselines.layers import max_pool, shared_mlp
 from ddeq.models.pretrained import Pretrained
 

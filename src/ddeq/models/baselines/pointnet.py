@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from ddeq.clouds import PointClouds
+from ddeq.measures.clouds import PointClouds
 from ddeq.models.baselines.layers import max_pool, shared_mlp
 from ddeq.models.pretrained import Pretrained
 

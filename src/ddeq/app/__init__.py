@@ -1,1 +1,0 @@
-"""The browser demo: a small local server, and the page it serves."""

@@ -1,0 +1,1 @@
+"""A generator of 3-D shapes."""

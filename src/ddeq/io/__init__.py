@@ -1,0 +1,1 @@
+"""Cloud files: formats, reading and writing."""

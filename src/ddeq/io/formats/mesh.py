@@ -1,0 +1,159 @@
+"""Meshes: off, obj and stl. Vertices, and triangles when the surface will be sampled."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import BinaryIO
+
+import numpy as np
+
+from ddeq.io.formats.base import Field, Parsed, Source, read_fields
+from ddeq.io.formats.rows import Line, RowLayout, read_rows, significant
+from ddeq.io.formats.surface import triangulate
+from ddeq.io.formats.text import format_rows, mark
+
+_XYZ = RowLayout(columns=(0, 1, 2))
+_STL_HEADER, _STL_ROW = 84, 50
+_OFF_KEYWORD = re.compile(r"(ST)?(C)?(N)?(4)?(n)?OFF", re.ASCII)
+
+
+def read_off(source: Source) -> Parsed:
+    """OFF and its variants with colours or normals; ``OFF490 518 0`` on one line is fine."""
+    source.check_text("an OFF file")
+    lines = significant(source.lines())
+    count, faces = _off_counts(source, lines)
+    # "0 0 0" and a line break is the shortest vertex, the last line may lack the break.
+    source.check_bytes(count, 6, -1, "vertices")
+    source.check_count(count, "vertices")
+    points = read_rows(source, lines, _XYZ, count)
+    triangles = _off_triangles(source, lines, faces) if source.want_faces else None
+    return Parsed(points, "OFF", "mesh vertices" if faces else "", triangles)
+
+
+def _off_counts(source: Source, lines: Iterator[Line]) -> tuple[int, int]:
+    """The numbers of vertices and faces."""
+    _, line = next(lines, (0, ""))
+    keyword = _OFF_KEYWORD.match(line)
+    if keyword is None:
+        raise source.error("is not an OFF file (it does not begin with OFF)")
+    if keyword.group(4) or keyword.group(5):
+        raise source.error(f"is a {keyword.group()} file; only points with 3 coordinates are read")
+    rest = line[keyword.end() :]
+    if "BINARY" in rest.upper():
+        raise source.error("is a binary OFF file, which is not read; export it as text")
+    if not rest.strip():
+        _, rest = next(lines, (0, ""))
+    words = rest.split()
+    if len(words) < 2 or not (words[0].isdecimal() and words[1].isdecimal()):
+        raise source.error("its OFF header does not give the numbers of vertices and faces")
+    return int(words[0]), int(words[1])
+
+
+def _off_triangles(source: Source, lines: Iterator[Line], faces: int) -> np.ndarray:
+    polygons: list[list[int]] = []
+    for _ in range(faces):
+        number, line = next(lines, (0, ""))
+        if not number:
+            raise source.error(
+                f"is cut off: its header promises {faces:,} faces, "
+                f"but only {len(polygons):,} follow"
+            )
+        words = line.split()
+        size = int(words[0]) if words[0].isdecimal() else len(words)
+        polygons.append(_corners(source, number, words[1 : size + 1], size))
+    return triangulate(polygons)
+
+
+def _corners(source: Source, number: int, words: list[str], size: int) -> list[int]:
+    try:
+        corners = [int(word) for word in words]
+    except ValueError:
+        corners = []
+    if len(corners) != size:
+        raise source.error(f"line {number} is not a face")
+    return corners
+
+
+def read_obj(source: Source) -> Parsed:
+    """The ``v`` lines of an OBJ file (weights and colours behind x y z are left out)."""
+    source.check_text("an OBJ file")
+    polygons: list[list[int]] = []
+    has_faces = False
+
+    def vertices(lines: Iterator[Line]) -> Iterator[Line]:
+        # Faces are picked up on the way: negative indices count back from the vertices so far.
+        nonlocal has_faces
+        seen = 0
+        for number, line in lines:
+            if line == "v" or line.startswith(("v ", "v\t")):
+                seen += 1
+                yield number, line[2:]
+            elif line.startswith(("f ", "f\t")):
+                has_faces = True
+                if source.want_faces:
+                    polygons.append(_obj_face(source, number, line, seen))
+
+    points = read_rows(source, vertices(significant(source.lines())), _XYZ)
+    triangles = triangulate(polygons) if source.want_faces else None
+    return Parsed(points, "OBJ", "mesh vertices" if has_faces else "", triangles)
+
+
+def _obj_face(source: Source, number: int, line: str, seen: int) -> list[int]:
+    """Corners from 0; ``f v/vt/vn`` counts from 1, negative numbers from the last vertex."""
+    words = [word.split("/")[0] for word in line.split()[1:]]
+    corners = _corners(source, number, words, len(words))
+    return [seen + corner if corner < 0 else corner - 1 for corner in corners]
+
+
+def read_stl(source: Source) -> Parsed:
+    """An STL mesh: its different vertices in order of appearance, or its triangles."""
+    soup, label = _stl_soup(source)
+    if source.want_faces:
+        return Parsed(soup, label, triangles=np.arange(len(soup)).reshape(-1, 3))
+    _, first = np.unique(soup, axis=0, return_index=True)
+    return Parsed(soup[np.sort(first)], label, "unique mesh vertices")
+
+
+def _stl_soup(source: Source) -> tuple[np.ndarray, str]:
+    """All corners of all triangles, (3 T, 3). Binary files, too, may begin with 'solid'."""
+    head = source.head()
+    count = int.from_bytes(head[80:84], "little")
+    exact = source.size == _STL_HEADER + _STL_ROW * count
+    if not exact and head.lstrip().startswith(b"solid") and b"\0" not in head:
+        return _stl_ascii(source), "STL ascii"
+    if not exact and (source.size < _STL_HEADER or b"\0" not in head):
+        raise source.error("is not an STL file (neither its text nor its binary form)")
+    source.check_bytes(count, _STL_ROW, _STL_HEADER, "triangles")
+    source.check_count(3 * count, "corners")
+    # Per triangle: normal, three corners (9 float32 from byte 12), two unused bytes.
+    fields = [Field(np.dtype("<f4"), 12 + 4 * i) for i in range(9)]
+    corners = read_fields(source.memory_map(), _STL_HEADER, count, _STL_ROW, fields)
+    return corners.reshape(-1, 3), "STL binary"
+
+
+def _stl_ascii(source: Source) -> np.ndarray:
+    lines = significant(source.lines())
+    corners = ((number, line[6:]) for number, line in lines if line.lower().startswith("vertex"))
+    soup = read_rows(source, corners, _XYZ)
+    if len(soup) % 3:
+        raise source.error(f"is cut off: its {len(soup):,} corners do not make whole triangles")
+    return soup
+
+
+def write_off(out: BinaryIO, points: np.ndarray, new: np.ndarray | None) -> None:
+    """Vertices without faces; z = 0 for 2-D clouds; no place for a mark."""
+    out.write(f"OFF\n{len(points)} 0 0\n".encode("ascii"))
+    out.writelines(format_rows(_in_space(points), " "))
+
+
+def write_obj(out: BinaryIO, points: np.ndarray, new: np.ndarray | None) -> None:
+    """``v`` lines; z = 0 for 2-D clouds; marked clouds carry colours (grey, new orange)."""
+    endings = None if new is None else mark(new, " 0.6 0.6 0.6", " 1.0 0.5 0.05")
+    out.writelines(format_rows(_in_space(points), " ", prefix="v ", endings=endings))
+
+
+def _in_space(points: np.ndarray) -> np.ndarray:
+    if points.shape[1] == 3:
+        return points
+    return np.column_stack([points, np.zeros(len(points), dtype=points.dtype)])

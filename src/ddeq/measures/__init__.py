@@ -1,0 +1,1 @@
+"""Point clouds as measures, kernels, divergences between measures, and metrics."""

@@ -1,0 +1,1 @@
+"""Plots, charts and animations."""

@@ -1,0 +1,108 @@
+"""The losses of training against their formulas, and the changes of training clouds."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from ddeq import PointClouds
+from ddeq.data import CloudDataset, affine, distort, even, jitter, mirror, stretch
+from ddeq.measures.divergences import mmd2
+from ddeq.measures.metrics import spread
+from ddeq.training import RECIPES
+from ddeq.training.data import CloudData
+from ddeq.training.module import make_module, unrest
+
+SMALL = {"batch_size": 4, "solver_steps": 3, "own_frame": 0.0, "noise": 0.0, "validation": 0.2}
+
+
+def case(name, monkeypatch, **fields):
+    """A module of a recipe with small data, and its first batch."""
+    rng = np.random.default_rng(0)
+    clouds = [rng.normal(size=(20, 2)) for _ in range(10)]
+    whole = CloudDataset.from_list(clouds, np.arange(10) % 2, ["a", "b"], "noise")
+    recipe = replace(RECIPES[name], **{**SMALL, **fields})
+    data = CloudData(recipe, whole=whole)
+    torch.manual_seed(0)
+    module = make_module(recipe.make_model(data.train), recipe).eval()
+    monkeypatch.setattr(type(module), "share", (0, 1))
+    return module, next(iter(data.train_dataloader()))
+
+
+@pytest.mark.parametrize("free_weight", [0.0, 0.1])
+@pytest.mark.parametrize("residual_weight", [0.0, 0.5])
+@pytest.mark.parametrize("count_weight", [None, 0.3])
+def test_completion_loss_is_its_formula(monkeypatch, free_weight, residual_weight, count_weight):
+    weights = {"free_weight": free_weight, "residual_weight": residual_weight}
+    weights |= {"estimate": count_weight is not None, "count_weight": count_weight or 0.0}
+    module, batch = case("mini-completion", monkeypatch, **weights)
+    loss, _ = module.loss(batch, seed=3, start=None)
+    z, _ = module.model.latent(batch.partial, 3)
+    after = module.model.encode(batch.partial)(z)
+    rest = torch.log((1e-5 + mmd2(z, after)) / (1e-5 + spread(after) ** 2).sqrt())
+    new = module.model.points(after if residual_weight else z)
+    shares = module.model.shares(module.model.encode(batch.partial))
+    error = torch.log(shares * batch.partial.lengths / batch.removed.lengths)
+    expected = (
+        mmd2(batch.partial.cat(new), batch.target)
+        + free_weight * mmd2(new, batch.removed)
+        + residual_weight * rest
+        + (count_weight or 0.0) * error**2
+    )
+    assert float(loss.detach()) == pytest.approx(float(expected.mean().detach()), rel=1e-5)
+
+
+def test_unrest_has_gradients_at_rest_and_for_one_particle():
+    for clouds in ([torch.zeros(1, 4)], [torch.ones(3, 4)], [torch.randn(5, 4)]):
+        image = torch.stack(clouds).requires_grad_()
+        z = PointClouds.from_list(clouds)
+        unrest(z, PointClouds(image, z.mask)).sum().backward()
+        assert image.grad.isfinite().all()
+
+
+def test_nothing_is_gained_by_a_smaller_latent_space():
+    z, image = (PointClouds.from_list([torch.randn(9, 4) * 100]) for _ in range(2))
+    small = [cloud.map(lambda points: 0.1 * points) for cloud in (z, image)]
+    torch.testing.assert_close(unrest(*small), unrest(z, image), atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+def test_classification_loss_is_its_formula(monkeypatch, smoothing):
+    module, (x, labels) = case("mini-classification", monkeypatch, smoothing=smoothing)
+    loss, _ = module.loss((x, labels), seed=3, start=None)
+    logs = functional.log_softmax(module.model(x, seed=3), 1)
+    share = torch.full_like(logs, smoothing / 2).scatter_add(
+        1, labels[:, None], torch.full((len(labels), 1), 1 - smoothing)
+    )
+    assert float(loss.detach()) == pytest.approx(
+        float(-(share * logs).sum(1).mean().detach()), rel=1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    ("dim", "changes"),
+    [(1, [distort]), (2, [affine]), (3, [mirror, distort, stretch])],
+)
+def test_clouds_are_changed_as_their_dimension_allows(dim, changes):
+    clouds = [np.random.default_rng(i).normal(size=(9, dim)) for i in range(6)]
+    whole = CloudDataset.from_list(clouds, [0, 1] * 3, ["a", "b"], "noise")
+    for proportions, last in ((True, [jitter, even]), (False, [jitter])):
+        recipe = replace(RECIPES["mini-classification"], proportions=proportions)
+        loader = CloudData(recipe, whole=whole).train_dataloader()
+        assert list(loader.dataset.augmentations) == [*changes, *last]
+
+
+def test_shapes_to_complete_keep_their_proportions():
+    clouds = [np.random.default_rng(i).normal(size=(9, 3)) for i in range(6)]
+    whole = CloudDataset.from_list(clouds, [0, 1] * 3, ["a", "b"], "noise")
+    loader = CloudData(RECIPES["modelnet8-completion"], whole=whole).train_dataloader()
+    assert list(loader.dataset.data.augmentations) == [mirror, distort, jitter]
+
+
+def test_without_validation_every_cloud_is_trained_on():
+    clouds = [np.random.default_rng(i).normal(size=(9, 2)) for i in range(6)]
+    whole = CloudDataset.from_list(clouds, [0, 1] * 3, ["a", "b"], "noise")
+    data = CloudData(replace(RECIPES["mini-classification"], validation=0.0), whole=whole)
+    assert len(data.train) == 6
