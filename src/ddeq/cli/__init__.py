@@ -46,7 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return args.run(args)
     except ModuleNotFoundError as error:
-        return _fail(f"{args.command} needs {error.name}: pip install 'ddeq[train]'")
+        package = str(error.name).partition(".")[0]
+        return _fail(f"{args.command} needs {package}: pip install {package}")
     except (ValueError, OSError) as error:
         return _fail(" ".join(str(error).split()))
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""Recipes, and training with Lightning, which needs ``pip install ddeq[train]``."""
+"""Recipes, and training, which needs ``pip install lightning jsonargparse tensorboard``."""
 
 from typing import Any
 
