@@ -18,14 +18,14 @@ import torch.nn.functional as F
 from ddeq.data import CloudDataset, collate, load
 from ddeq.evaluation import Mean, batches
 from ddeq.models.baselines import PointNet
-from ddeq.training import RECIPES, Recipe
+from ddeq.training import PRESETS, Recipe
 from ddeq.training.data import CloudData
 
 
 def train(recipe: Recipe, rate: float, root: str | None) -> PointNet:
     data = CloudData(recipe, root)
     torch.manual_seed(recipe.seed)
-    model = PointNet(data.train.dim, len(data.train.classes), proportions=recipe.proportions)
+    model = PointNet(data.train.dim, len(data.train.classes), proportions=recipe.task.proportions)
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=recipe.weight_decay)
     loader = data.train_dataloader()
     total, begin = recipe.epochs * len(loader), time.monotonic()
@@ -37,7 +37,7 @@ def train(recipe: Recipe, rate: float, root: str | None) -> PointNet:
         model.train()
         losses = []
         for x, labels in loader:
-            loss = F.cross_entropy(model(x), labels, label_smoothing=recipe.smoothing)
+            loss = F.cross_entropy(model(x), labels, label_smoothing=recipe.task.smoothing)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -69,7 +69,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=1e-3, help="learning rate (1e-3)")
     parser.add_argument("--data-root", help="folder with data you have (default: $DDEQ_DATA)")
     args = parser.parse_args()
-    recipe = RECIPES[args.recipe]
+    recipe = PRESETS[args.recipe]
     recipe = replace(recipe, epochs=args.epochs or recipe.epochs)
     model = train(recipe, args.rate, args.data_root)
     test = load(recipe.data, "test", args.data_root).in_proportion()

@@ -17,7 +17,7 @@ WAIT = 600  # seconds; a busy machine is no failure
 def start(argv: list[str], environment: dict[str, str] | None = None) -> BaseProcess:
     """Starts ``ddeq ARGV``. The modules are loaded once, by the server that forks the processes."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["ddeq.training.run", "jsonargparse", "commands"])
+    context.set_forkserver_preload(["ddeq.training.run", "commands"])
     process = context.Process(target=_run, args=(argv, environment or {}))
     process.start()
     return process

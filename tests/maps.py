@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 
 from ddeq import PointClouds, solvers
-from ddeq.nn import EquilibriumNetwork
+from ddeq.nn import Network
+from ddeq.registry import known
 
-SOLVERS = {
+CHOSEN = {
     "flow": solvers.WassersteinFlow(step_size=0.5),
     "flow-momentum": solvers.WassersteinFlow(step_size=0.2, momentum=0.7),
     "flow-adaptive": solvers.WassersteinFlow(step_size=1.0, momentum=0.5, adaptive=True),
@@ -20,9 +21,17 @@ SOLVERS = {
     "picard-damped": solvers.Picard(damping=0.6),
     "anderson": solvers.Anderson(),
     "anderson-damped": solvers.Anderson(damping=0.7, window=3),
-    "anderson-weiszfeld": solvers.Anderson(weiszfeld=True),
+    "anderson-weiszfeld": solvers.Anderson(of=solvers.Weiszfeld()),
+    "anderson-transport": solvers.Anderson(of=solvers.Transport()),
     "broyden": solvers.Broyden(),
+    "chain": solvers.Chain(solvers.Weiszfeld(2), solvers.Picard()),
     "weiszfeld": solvers.Weiszfeld(),
+}
+# a new solver is tested as it comes, without an entry above
+SOLVERS = CHOSEN | {
+    name.lower(): cls()
+    for name, cls in known(solvers.Solver).items()
+    if "." not in name and cls not in map(type, CHOSEN.values())
 }
 SMALL = {"features": 8, "bilinear": 4, "head_size": 4}
 
@@ -63,8 +72,16 @@ class Affine:
 def small_network(dim: int = 2, dtype=torch.float64, seed: int = 0, **options):
     """A small equilibrium network in evaluation mode."""
     torch.manual_seed(seed)
-    network = EquilibriumNetwork(dim, **{**SMALL, "cross_layers": 1, **options})
+    network = Network(**{**SMALL, "cross_layers": 1, **options}).build(dim)
     return network.to(dtype).eval().requires_grad_(False)
+
+
+def solve_free(solver, f, z0, free, **options):
+    """Solves for the free particles of ``z0`` alone, for all of them if ``free`` is None."""
+    if free is None:
+        return solver.solve(f, z0, **options)
+    g = solvers.FreeParticles(f, z0, free)
+    return g.embed(solver.solve(g, g.start, **options))
 
 
 def without_select(f):

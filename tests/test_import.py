@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -47,6 +48,8 @@ x = ddeq.PointClouds.from_list([torch.randn(5, 2)])
 small = dict(features=8, bilinear=4, head_size=4)
 ddeq.Classifier(2, 3, **small)(x)
 ddeq.Completer(2, **small).complete(x)
+cloud = numpy.random.default_rng(0).normal(size=(9, 2))
+ddeq.complete(cloud, count=2), ddeq.classify(cloud)
 report["used"] = sorted(set(sys.modules) - torch_alone)
 print(json.dumps(report))
 """
@@ -72,7 +75,57 @@ def test_import_leaves_the_random_state_and_the_settings_alone(report):
     assert report["state"]
 
 
-@pytest.mark.parametrize("name", ["Classifier", "Completer", "PointClouds", "mmd2", "solvers"])
+FRONT_DOOR = [
+    "Classifier",
+    "Completer",
+    "PointClouds",
+    "classify",
+    "complete",
+    "equilibrium",
+    "evaluate",
+    "load",
+    "mmd2",
+    "read_cloud",
+    "solvers",
+    "train",
+    "write_cloud",
+]
+
+
+@pytest.mark.parametrize("name", FRONT_DOOR)
 def test_the_public_names_are_listed(name):
     assert name in ddeq.__all__
     assert all(hasattr(ddeq, listed) for listed in ddeq.__all__)
+    assert set(ddeq.__all__) <= set(dir(ddeq))
+
+
+def test_every_room_is_there_after_one_import():
+    root = Path(ddeq.__file__).parent
+    found = {p.stem for p in root.glob("[a-z]*.py")} | {
+        p.parent.name for p in root.glob("*/__init__.py")
+    }
+    rooms = sorted({*found, "divergences", "kernels", "metrics"} - {"sklearn_base"})
+    script = f"import ddeq\nfor room in {rooms}: getattr(ddeq, room)"
+    subprocess.run([sys.executable, "-c", script], check=True)
+    with pytest.raises(AttributeError, match="no attribute 'rooms'"):
+        _ = ddeq.rooms
+
+
+def test_a_model_is_loaded_by_what_its_configuration_says(tmp_path):
+    small = {"features": 8, "head_size": 4}
+    for model in (ddeq.Classifier(2, 3, **small), ddeq.Completer(2, **small)):
+        model.save_pretrained(tmp_path)
+        assert type(ddeq.load(tmp_path)) is type(model)
+    assert isinstance(ddeq.load("modelnet40"), ddeq.Classifier)
+    assert isinstance(ddeq.load("mnist-pc", kind="classifier"), ddeq.Classifier)
+    for name, kind, words in [
+        ("mnist-pc", None, "'classifier' or 'completer'"),
+        ("no-such", None, "neither a folder"),
+        ("mnist-pc", "poet", "no kind 'poet'"),
+        (tmp_path.parent, None, "config.json"),
+    ]:
+        with pytest.raises(ddeq.DdeqError, match=words):
+            ddeq.load(name, kind)
+    (tmp_path / "config.json").write_text('{"kind": "poet"}')
+    with pytest.raises(ddeq.DdeqError, match="unknown kind 'poet'"):
+        ddeq.load(tmp_path)

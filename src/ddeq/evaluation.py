@@ -2,159 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
-import torch
-import torch.nn.functional as F
-from torch import Tensor
+from ddeq.data import CloudDataset
+from ddeq.errors import DdeqError
+from ddeq.registry import known
+from ddeq.tasks import Mean, Report, Task
+from ddeq.tasks.completion import partial_tasks
+from ddeq.tasks.report import batches
 
-from ddeq.data import (
-    PARTIAL_RADIUS,
-    CloudDataset,
-    LengthBuckets,
-    PartialBatch,
-    PartialDataset,
-    collate,
-    collate_partial,
-)
-from ddeq.measures.clouds import PointClouds
-from ddeq.measures.divergences import mmd2
-from ddeq.measures.metrics import chamfer, ot_distance, wasserstein2
-from ddeq.models import Classifier, Completer
-from ddeq.solvers.solution import Solution
-
-__all__ = ["ClassifierReport", "Mean", "evaluate_classifier", "evaluate_completer"]
+__all__ = ["Mean", "Report", "batches", "evaluate", "partial_tasks"]
 
 
-@dataclass(frozen=True)
-class Mean:
-    """A mean over clouds and its standard error."""
-
-    value: float
-    error: float
-
-    @classmethod
-    def of(cls, values: Tensor) -> Mean:
-        """Mean and standard error of ``(n,)`` values."""
-        values = values.double()
-        spread = values.std(unbiased=True) if len(values) > 1 else values.new_zeros(())
-        return cls(float(values.mean()), float(spread / len(values) ** 0.5))
-
-
-@dataclass(frozen=True, eq=False)
-class ClassifierReport:
-    """What a classifier does on a data set.
-
-    Attributes:
-        accuracy: Share of clouds whose largest logit is the label's.
-        cross_entropy: Mean loss.
-        confusion: Clouds of class ``i`` that were called ``j``, ``(C, C)``.
-        equilibrium: Residual, spread and steps of the solves.
-    """
-
-    accuracy: Mean
-    cross_entropy: Mean
-    confusion: np.ndarray
-    equilibrium: dict[str, Mean]
-
-    def per_class(self) -> np.ndarray:
-        """Accuracy of each class, NaN for one without clouds, ``(C,)``."""
-        counts = self.confusion.sum(1)
-        return np.where(counts > 0, self.confusion.diagonal() / np.maximum(counts, 1), np.nan)
-
-
-def batches(data: CloudDataset | PartialDataset, batch_size: int) -> LengthBuckets:
-    """Every index of ``data`` once, clouds of similar length together."""
-    return LengthBuckets(data.lengths, batch_size, shuffle=False)
-
-
-@torch.no_grad()
-def evaluate_classifier(
-    model: Classifier, data: CloudDataset, indices: Iterable[list[int]], seed: int = 0
-) -> ClassifierReport:
-    """Measures a classifier on the clouds that ``indices`` lists batch by batch."""
-    logits, labels, states = [], [], []
-    for batch in indices:
-        x, y = collate([data[i] for i in batch])
-        z, solution = model.latent(x, seed)
-        logits.append(model.logits(z))
-        labels.append(y)
-        states.append(_state(solution))
-    scores, truth = torch.cat(logits), torch.cat(labels)
-    confusion = np.zeros((scores.shape[1],) * 2, dtype=np.int64)
-    np.add.at(confusion, (truth.numpy(), scores.argmax(1).numpy()), 1)
-    return ClassifierReport(
-        Mean.of((scores.argmax(1) == truth).float()),
-        Mean.of(F.cross_entropy(scores, truth, reduction="none")),
-        confusion,
-        _means(states),
-    )
-
-
-@torch.no_grad()
-def evaluate_completer(
-    model: Completer,
-    data: PartialDataset,
-    indices: Iterable[list[int]],
+def evaluate(
+    model: Any,
+    data: CloudDataset,
+    batch_size: int = 64,
     seed: int = 0,
-    own_frame: bool = False,
-) -> dict[str, Mean]:
-    """Measures a completer, always in the frame of the whole, normalised clouds.
+    progress: Any = iter,
+    **options: Any,
+) -> Report:
+    """Measures a model on every cloud of a data set, as its task does.
 
     Args:
-        model: The completer.
-        data: Completion tasks.
-        indices: Their indices, batch by batch.
-        seed: Of the free particles.
-        own_frame: Show the network each partial cloud normalised by itself, as
-            :meth:`ddeq.Completer.complete` does for a user's cloud. Otherwise it sees the frame of
-            the whole, as in the paper, which tells where the missing part lies.
+        model: A classifier, a completer, a regressor, a baseline, or the model of any other task.
+        data: Clouds as the data set has them.
+        batch_size: Clouds per batch.
+        seed: Of everything random.
+        progress: Wraps the iteration over batches, to show how far it is.
+        options: Of the task: ``even`` for classification, ``own_frame`` and ``noise`` for
+            completion.
+
+    Raises:
+        DdeqError: for a model that does not fit the data, or an option that the task has not.
     """
-    values = []
-    for batch in _partial_batches(data, indices):
-        x, way = batch.partial.normalize()
-        z, solution = model.latent(x if own_frame else batch.partial, seed)
-        new = way.invert(model.points(z)) if own_frame else model.points(z)
-        values.append({**completion_metrics(batch, new), **_state(solution)})
-    return _means(values)
+    task = _task(model)
+    dim = model.config()["dim"]
+    if dim != data.dim:
+        raise DdeqError(f"it is for {dim}-D clouds, {data.name} is {data.dim}-D (--data)")
+    for name in options:
+        if name not in task.evaluation_options:
+            raise DdeqError(f"{task.name} has no option {name!r}")
+    return task.evaluate(model, data, batch_size, seed, progress, **options)
 
 
-def completion_metrics(batch: PartialBatch, new: PointClouds) -> dict[str, Tensor]:
-    """The metrics of completed clouds, ``(B,)`` each."""
-    whole = batch.partial.cat(new)
-    w2_free, w2_whole = wasserstein2(new, batch.removed), wasserstein2(whole, batch.target)
-    return {
-        "mmd2 whole": mmd2(whole, batch.target),
-        "mmd2 free": mmd2(new, batch.removed),
-        "W2 free": w2_free,
-        "W2^2 free": w2_free.square(),
-        "W2 whole": w2_whole,
-        "W2^2 whole": w2_whole.square(),
-        "OT free": ot_distance(new, batch.removed),
-        "OT whole": ot_distance(whole, batch.target),
-        "Chamfer whole": chamfer(whole, batch.target),
-    }
-
-
-def partial_tasks(data: CloudDataset, noise: float = 0.0, seed: int = 0) -> PartialDataset:
-    """The completion tasks of a data set, with the paper's radius for its dimension."""
-    return PartialDataset(data, PARTIAL_RADIUS[data.dim], noise, seed)
-
-
-def _partial_batches(data: PartialDataset, indices: Iterable[list[int]]) -> Iterator[PartialBatch]:
-    for batch in indices:
-        yield collate_partial([data[i] for i in batch])
-
-
-def _state(solution: Solution) -> dict[str, Tensor]:
-    return {
-        "relative residual": solution.relative_residual,
-        "spread": solution.spread,
-        "solver steps": solution.steps.double(),
-    }
-
-
-def _means(values: list[dict[str, Tensor]]) -> dict[str, Mean]:
-    return {name: Mean.of(torch.cat([v[name] for v in values])) for name in values[0]}
+def _task(model: Any) -> type[Task]:
+    """The task whose models are of this type."""
+    for task in known(Task).values():
+        if type(model) is task.model_type:
+            return task
+    raise DdeqError(f"no task has models of type {type(model).__name__}")

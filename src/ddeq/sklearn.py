@@ -15,6 +15,8 @@ from typing_extensions import Self
 
 from ddeq.data.corruptions import PARTIAL_RADIUS, item_rng, make_partial
 from ddeq.data.dataset import normalize_points
+from ddeq.errors import DdeqError
+from ddeq.inference import probabilities
 from ddeq.measures.clouds import PointClouds
 from ddeq.measures.divergences import mmd2
 from ddeq.sklearn_base import (
@@ -33,15 +35,15 @@ class PointCloudClassifier(ClassifierBase, PointCloudEstimator):
 
     Args:
         epochs: Passes through the training clouds.
-        batch_size: Clouds a step.
+        batch_size: Clouds per step.
         learning_rate: Of Muon and AdamW, at its highest.
         particles: Latent particles.
         cross_layers: Layers of the cross-encoder.
-        max_points: Train on random subsets of so many points a cloud.
+        max_points: Train on random subsets of so many points per cloud.
         augment: Change the training clouds a little at random, anew in every epoch. Mirrors 3-D
             ones in x and in y: turn it off where left and right make a difference.
         random_state: Seed, or a numpy ``RandomState``, or None for another run each time.
-        verbose: Print figures on the way.
+        verbose: Print figures during training.
 
     Attributes:
         classes_: The labels, sorted, ``(C,)``.
@@ -89,24 +91,25 @@ class PointCloudClassifier(ClassifierBase, PointCloudEstimator):
         """
         clouds = check_clouds(x)
         if len(y) != len(clouds):
-            raise ValueError(f"{len(clouds)} clouds but {len(y)} labels")
+            raise DdeqError(f"{len(clouds)} clouds but {len(y)} labels")
         self.classes_, labels = np.unique(np.asarray(y), return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError("a classifier needs clouds of at least two classes")
+            raise DdeqError("a classifier needs clouds of at least two classes")
         names = [str(label) for label in self.classes_.tolist()]
         self._train(
             "classification",
             as_dataset(clouds, labels.reshape(-1), names),
-            particles=self.particles,
-            max_points=self.max_points,
-            augment=self.augment,
+            {
+                "task.particles": self.particles,
+                "max_points": self.max_points,
+                "augment": self.augment,
+            },
         )
         return self
 
     def predict_proba(self, x: Clouds) -> np.ndarray:
         """Probabilities of the classes in the order of ``classes_``, ``(n, C)``."""
-        with torch.no_grad():
-            found = [self.model_(seen).softmax(1) for _, seen in self._batches(x)]
+        found = [probabilities(clouds, self.model_) for clouds in self._batches(x)]
         return torch.cat(found).double().numpy()
 
     def predict(self, x: Clouds) -> np.ndarray:
@@ -129,12 +132,12 @@ class PointCloudCompleter(PointCloudEstimator):
 
     Args:
         epochs: Passes through the training clouds.
-        batch_size: Clouds a step.
+        batch_size: Clouds per step.
         learning_rate: Of Muon and AdamW, at its highest.
         cross_layers: Layers of the cross-encoder.
         noise: Share of the input points that get noise in training.
         random_state: Seed, or a numpy ``RandomState``, or None for another run each time.
-        verbose: Print figures on the way.
+        verbose: Print figures during training.
 
     Attributes:
         model_: The trained :class:`ddeq.Completer`; ``model_.save_pretrained(folder)`` keeps it.
@@ -173,28 +176,23 @@ class PointCloudCompleter(PointCloudEstimator):
         """Trains on whole clouds, arrays ``(N_i, d)`` with ``d`` = 2 or 3; ``y`` is not used."""
         clouds = check_clouds(x)
         if clouds[0].shape[1] not in PARTIAL_RADIUS:
-            raise ValueError(f"clouds to complete are 2-D or 3-D, got {clouds[0].shape[1]}-D")
+            raise DdeqError(f"clouds to complete are 2-D or 3-D, got {clouds[0].shape[1]}-D")
         if min(map(len, clouds)) < 2:
-            raise ValueError("every training cloud needs at least two points")
+            raise DdeqError("every training cloud needs at least two points")
         self._train(
             "completion",
             as_dataset(clouds, np.zeros(len(clouds), dtype=np.int64), ["cloud"]),
-            noise=self.noise,
-            own_frame=1.0,  # what `predict` is given is seen in its own frame
+            # what `predict` is given is seen in its own frame
+            {"task.noise": self.noise, "task.own_frame": 1.0},
         )
         return self
 
     def predict(self, x: Clouds) -> list[np.ndarray]:
         """Completed clouds: the input's points as they are, then the new ones."""
         completed = []
-        with torch.no_grad():
-            for views, seen in self._batches(x):
-                partial, way = seen.normalize()
-                new = way.invert(self.model_(partial)).to_list()
-                completed += [
-                    np.concatenate([view.cloud, view.from_network(points)])
-                    for view, points in zip(views, new, strict=True)
-                ]
+        for clouds in self._batches(x):
+            new = self.model_.new_points(clouds)
+            completed += [np.concatenate(pair) for pair in zip(clouds, new, strict=True)]
         return completed
 
     def score(self, x: Clouds, y: Clouds | None = None) -> float:
@@ -210,7 +208,7 @@ class PointCloudCompleter(PointCloudEstimator):
         else:
             wholes, parts = check_clouds(y), check_clouds(x)
         if len(parts) != len(wholes):
-            raise ValueError(f"{len(parts)} partial clouds but {len(wholes)} whole ones")
+            raise DdeqError(f"{len(parts)} partial clouds but {len(wholes)} whole ones")
         values = [
             _error(full, whole) for full, whole in zip(self.predict(parts), wholes, strict=True)
         ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,8 @@ from typing_extensions import Self
 
 from ddeq.data.dataset import CloudDataset
 from ddeq.data.view import NetworkView
-from ddeq.measures.clouds import PointClouds
-from ddeq.training.recipe import RECIPES
+from ddeq.errors import DdeqError
+from ddeq.training.presets import PRESETS
 
 __all__ = ["ClassifierBase", "Clouds", "EstimatorBase", "PointCloudEstimator", "check_clouds"]
 
@@ -35,7 +34,7 @@ class Parameters:
         known = self.get_params()
         for name, value in params.items():
             if name not in known:
-                raise ValueError(f"unknown parameter {name!r}: one of {', '.join(known)}")
+                raise DdeqError(f"unknown parameter {name!r}: one of {', '.join(known)}")
             setattr(self, name, value)
         return self
 
@@ -63,50 +62,48 @@ class PointCloudEstimator(EstimatorBase):
     verbose: bool
     model_: Any
 
-    def _train(self, task: Any, data: CloudDataset, **fields: Any) -> None:
-        """Sets ``model_``, trained on every cloud of ``data``."""
+    def _train(self, task: str, data: CloudDataset, fields: dict[str, Any]) -> None:
+        """Sets ``model_``, trained on every cloud of ``data``, with other fields of the recipe."""
         from ddeq.training.data import CloudData
         from ddeq.training.run import train
 
         steps = self.epochs * max(1, len(data) // self.batch_size)
-        recipe = replace(
-            RECIPES[f"mini-{task}"],
-            data=data.name,
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
-            cross_layers=self.cross_layers,
-            warmup=max(1, steps // 10),
-            average=0.0,
-            validation=0.0,
-            seed=_seed(self.random_state),
-            **fields,
-        )
+        common = {
+            "data": data.name,
+            "epochs": self.epochs,
+            "batch_size": self.batch_size,
+            "learning_rate": self.learning_rate,
+            "network.cross_layers": self.cross_layers,
+            "warmup": max(1, steps // 10),
+            "average": 0.0,
+            "validation": 0.0,
+            "seed": _seed(self.random_state),
+        }
+        recipe = PRESETS[f"mini-{task}"].changed({**common, **fields})
         with tempfile.TemporaryDirectory(prefix="ddeq-") as run:
             batches = CloudData(recipe, whole=data)
             self.model_ = train(recipe, run, data=batches, verbose=bool(self.verbose))
         self.n_features_in_ = data.dim
 
-    def _batches(self, x: Clouds) -> Iterator[tuple[list[NetworkView], PointClouds]]:
-        """Checked clouds and what the network sees of them, a batch at a time."""
+    def _batches(self, x: Clouds) -> Iterator[list[np.ndarray]]:
+        """Checked clouds, a batch at a time."""
         if not hasattr(self, "model_"):
-            raise ValueError(f"this {type(self).__name__} is not trained yet: call fit first")
+            raise DdeqError(f"this {type(self).__name__} is not trained yet: call fit first")
         clouds = check_clouds(x)
         if clouds[0].shape[1] != self.n_features_in_:
-            raise ValueError(
+            raise DdeqError(
                 f"these clouds are {clouds[0].shape[1]}-D, it was trained on "
                 f"{self.n_features_in_}-D ones"
             )
         for start in range(0, len(clouds), self.batch_size):
-            views = [NetworkView(cloud) for cloud in clouds[start : start + self.batch_size]]
-            yield views, PointClouds.from_list([view.for_network().points[0] for view in views])
+            yield clouds[start : start + self.batch_size]
 
 
 def check_clouds(x: Clouds) -> list[np.ndarray]:
     """Clouds of one dimension as floating arrays ``(N_i, d)``; float32 and float64 stay.
 
     Raises:
-        ValueError: naming the cloud that is empty, not ``(N, d)``, not finite or of another
+        DdeqError: naming the cloud that is empty, not ``(N, d)``, not finite or of another
             dimension than the first.
 
     Example:
@@ -117,18 +114,18 @@ def check_clouds(x: Clouds) -> list[np.ndarray]:
     for i, cloud in enumerate(x):
         array = cloud.detach().cpu().numpy() if isinstance(cloud, Tensor) else np.asarray(cloud)
         if array.ndim != 2 or 0 in array.shape or array.dtype.kind not in "fiu":
-            raise ValueError(
+            raise DdeqError(
                 f"cloud {i} has shape {array.shape} and type {array.dtype}, expected numbers "
                 "(N, d); put a single cloud in a list"
             )
         if arrays and array.shape[1] != arrays[0].shape[1]:
-            raise ValueError(f"cloud {i} is {array.shape[1]}-D, cloud 0 is {arrays[0].shape[1]}-D")
+            raise DdeqError(f"cloud {i} is {array.shape[1]}-D, cloud 0 is {arrays[0].shape[1]}-D")
         if not np.isfinite(array).all():
-            raise ValueError(f"cloud {i} has NaN or infinite coordinates")
+            raise DdeqError(f"cloud {i} has NaN or infinite coordinates")
         exact = array.dtype in (np.float32, np.float64)
         arrays.append(array if exact else array.astype(np.float64))
     if not arrays:
-        raise ValueError("no clouds given")
+        raise DdeqError("no clouds given")
     return arrays
 
 

@@ -5,7 +5,7 @@ import torch
 
 from ddeq import PointClouds
 from ddeq.bench.reference import load_reference
-from ddeq.nn import EquilibriumNetwork
+from ddeq.nn import Network
 from ddeq.solvers import WassersteinFlow
 
 reference = load_reference()
@@ -14,7 +14,7 @@ reference = load_reference()
 @pytest.mark.parametrize("with_fixed", [False, True])
 def test_reference_flow_is_the_librarys_flow(with_fixed: bool) -> None:
     torch.manual_seed(0)
-    network = EquilibriumNetwork(2, features=16, bilinear=4, head_size=4, cross_layers=2).eval()
+    network = Network(features=16, bilinear=4, head_size=4, cross_layers=2).build(2).eval()
     x, z, fixed = (
         PointClouds.from_list([torch.randn(n, dim) for n in sizes])
         for sizes, dim in (((9, 4), 2), ((3, 5), 16), ((9, 4), 16))

@@ -77,7 +77,7 @@ def test_other_units_and_another_place_change_no_cut(name):
 
 def test_different_seeds_cut_differently():
     cloud = make_cloud("normal", 80, 3, 0)
-    for name in set(CUTS) - {"none"}:
+    for name in set(CUTS) - {"whole"}:
         assert len({CUTS[name](cloud, rng(seed))[1].sum().item() for seed in range(5)}) > 1
 
 
@@ -125,9 +125,9 @@ def test_duplicates_are_seen_together():
     assert seen.any()
 
 
-def test_only_none_keeps_everything_and_only_3d_has_a_view():
+def test_only_whole_keeps_everything_and_only_3d_has_a_view():
     cloud = make_cloud("normal", 50, 2, 0)
-    assert torch.equal(CUTS["none"](cloud, rng(0))[0], cloud)
-    assert all(len(CUTS[name](cloud, rng(0))[1]) > 0 for name in FLAT if name != "none")
+    assert torch.equal(CUTS["whole"](cloud, rng(0))[0], cloud)
+    assert all(len(CUTS[name](cloud, rng(0))[1]) > 0 for name in FLAT if name != "whole")
     with pytest.raises(ValueError, match="3 dimensions"):
         cut_view(cloud, rng(0))

@@ -10,12 +10,14 @@ from ddeq.data import (
     add_noise,
     affine,
     distort,
+    drop,
     even,
     item_rng,
     jitter,
     make_partial,
     mirror,
     rotate_z,
+    scatter,
     stretch,
 )
 
@@ -107,6 +109,31 @@ def test_distort_is_linear_and_of_the_given_strength():
     changes = torch.stack([distort(cloud, item_rng(0, i), std=0.3) - cloud for i in range(2000)])
     assert changes.mean().abs() < 0.01
     assert float(changes.std()) == pytest.approx(0.3, rel=0.03)
+
+
+def test_drop_keeps_points_of_the_cloud():
+    cloud = torch.randn(100, 3)
+    sizes = []
+    for i in range(200):
+        kept = drop(cloud, item_rng(0, i), most=0.5)
+        assert (kept[:, None] == cloud[None]).all(2).any(1).all()
+        sizes.append(len(kept))
+    assert min(sizes) >= 50
+    assert max(sizes) <= 100
+    assert 70 < sum(sizes) / 200 < 80
+
+
+def test_scatter_adds_a_few_points_inside_the_ball():
+    cloud = torch.randn(100, 2) + 40
+    radius = (cloud - cloud.mean(0)).norm(dim=1).max()
+    added = []
+    for i in range(300):
+        more = scatter(cloud, item_rng(0, i), share=0.5, most=0.1)
+        assert torch.equal(more[:100], cloud)
+        assert (more[100:] - cloud.mean(0)).norm(dim=1).le(radius + 1e-4).all()
+        added.append(len(more) - 100)
+    assert max(added) <= 10
+    assert 0.4 < sum(n > 0 for n in added) / 300 < 0.55
 
 
 def test_stretch_scales_each_coordinate_by_itself():

@@ -1,4 +1,4 @@
-"""Data sets by name, folders of clouds, downloads and the commands."""
+"""Data sets by name, folders of clouds, and downloads."""
 
 import gzip
 import hashlib
@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from ddeq.data import commands, fetch, load
+from ddeq.data import fetch, load
 from ddeq.data.cache import cache_dir, data_root
 from ddeq.data.fetch import RemoteFile, download
 
@@ -97,7 +97,7 @@ def test_wrong_content_is_never_kept(server, tmp_path):
 def test_offline_says_what_to_put_where(tmp_path, monkeypatch):
     monkeypatch.setattr(fetch, "MNIST_MIRRORS", ("http://127.0.0.1:9/",))
     with pytest.raises(ConnectionError, match=r"mnist.train-images-idx3-ubyte\.gz"):
-        commands.fetch("mnist-pc", tmp_path)
+        fetch.fetch_mnist(tmp_path)
 
 
 def test_folders_come_from_argument_then_environment_then_cache(tmp_path, monkeypatch):
@@ -171,33 +171,13 @@ def test_a_folder_of_mixed_dimensions_names_the_file(tmp_path):
         load(tmp_path / "empty", "train")
 
 
-def test_list_and_info_print_tables(capsys, tmp_path):
-    commands.list_data(tmp_path)
-    printed = capsys.readouterr().out
-    assert "mnist-mini" in printed
-    assert str(tmp_path) in printed
-    commands.info("mnist-mini")
-    printed = capsys.readouterr().out
-    assert "6,000" in printed
-    assert printed.splitlines()[-1].split() == ["9", "600", "100"]
-
-
-def test_fetch_of_sets_that_are_not_downloaded(capsys, tmp_path):
-    commands.fetch("shapes", tmp_path)
-    assert "nothing to fetch" in capsys.readouterr().out
-    with pytest.raises(FileNotFoundError, match=r"ModelNet40\.zip"):
-        commands.fetch("modelnet40", tmp_path)
-    with pytest.raises(ValueError, match="choose from"):
-        commands.fetch("nothing", tmp_path)
-
-
-def test_fetch_reports_each_file(server, capsys, tmp_path, monkeypatch):
+def test_fetch_reports_each_file(server, tmp_path, monkeypatch):
     data = gzip.compress(b"small")
     (tmp_path / "mnist").mkdir()
     (tmp_path / "mnist" / "a.gz").write_bytes(data)
     known = RemoteFile("a.gz", len(data), hashlib.sha256(data).hexdigest())
     monkeypatch.setattr(fetch, "MNIST_FILES", (known, RemoteFile("good", FILE.size, FILE.sha256)))
     monkeypatch.setattr(fetch, "MNIST_MIRRORS", (server + "/",))
-    commands.fetch("mnist-pc", tmp_path)
-    lines = capsys.readouterr().out.splitlines()
+    lines = []
+    fetch.fetch_mnist(tmp_path, report=lines.append)
     assert [line.split()[0] for line in lines] == ["checked", "fetched"]

@@ -97,9 +97,9 @@ BAD = [
     ("text.stl", b"1 2 3\n", "not an STL"),
     ("cut.stl", bytes(80) + struct.pack("<I", 3) + bytes(60), "90 bytes are missing"),
     ("cut.stl", b"solid a\nfacet\nvertex 1 2 3\nvertex 1 2 4\n", "whole triangles"),
-    ("scan.las", b"LASF", ".las", ".ply .pcd .xyz"),
-    ("scan.ply.gz", b"\x1f\x8b", "gunzip"),
-    ("scan.xyz", gzip.compress(b"1 2 3\n"), "gunzip"),
+    ("scan.e57", b"ASTM-E57", ".e57", ".npz .obj .off .pcd .ply"),
+    ("scan.ply.gz", b"\x1f\x8b", "not a whole gzip file"),
+    ("scan.xyz", gzip.compress(b"1 2 3\n", mtime=0), "named .gz"),
 ]  # fmt: skip
 
 
@@ -213,11 +213,12 @@ def test_overwriting_needs_force(tmp_path: Path) -> None:
 def test_bad_writes_leave_nothing(tmp_path: Path) -> None:
     (tmp_path / "folder.ply").mkdir()
     cases: list[tuple[str, np.ndarray, dict[str, Any], str]] = [
-        ("a.stl", POINTS, {}, ".ply .pcd"),
+        ("a.stl", POINTS, {}, ".pcd .ply"),
         ("a.ply", np.empty((0, 3)), {}, "no points"),
         ("a.ply", np.ones((2, 4)), {}, "(2, 4)"),
         ("a.ply", np.full((2, 2), np.inf), {}, "not finite"),
         ("a.ply", np.ones((2, 2), dtype=complex), {}, "complex"),
+        ("a.ply", np.ma.masked_array(POINTS, mask=np.eye(3)), {}, "masked"),
         ("a.ply", POINTS, {"new_from": 4}, "new_from"),
         ("folder.ply", POINTS, {"force": True}, "is a folder"),
         ("none/a.ply", POINTS, {}, "does not exist"),
@@ -239,16 +240,16 @@ def test_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.Mon
     write_cloud(path, POINTS)
     old = path.read_bytes()
 
-    def full_disk(out, points, new):  # type: ignore[no-untyped-def]
+    def full_disk(out, cloud):  # type: ignore[no-untyped-def]
         out.write(b"half")
         raise OSError(28, "No space left on device")
 
-    def stopped(out, points, new):  # type: ignore[no-untyped-def]
+    def stopped(out, cloud):  # type: ignore[no-untyped-def]
         out.write(b"half")
         raise KeyboardInterrupt
 
     for writer, error in [(full_disk, CloudFileError), (stopped, KeyboardInterrupt)]:
-        monkeypatch.setitem(files._WRITERS, ".xyz", writer)
+        monkeypatch.setitem(files.WRITERS, ".xyz", writer)
         with pytest.raises(error):
             write_cloud(path, 2 * POINTS, force=True)
         assert path.read_bytes() == old

@@ -3,14 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from cloud_batches import batch
 from hypothesis import given
-from strategies import any_dim, cloud_lists, make_cloud
+from strategies import any_dim, batch_pairs, cloud_lists
 
-from ddeq import PointClouds
-
-
-def batch(*sizes, dim=2):
-    return PointClouds.from_list([torch.randn(size, dim) for size in sizes])
+from ddeq import Classifier, PointClouds, mmd2
 
 
 @given(any_dim(cloud_lists))
@@ -106,78 +103,61 @@ def test_cat_puts_the_other_points_behind():
         assert torch.equal(union, torch.cat([a, b]))
 
 
-@given(any_dim(cloud_lists))
-def test_mean_and_std_are_those_of_each_cloud(clouds):
-    x = PointClouds.from_list(clouds)
-    for b, cloud in enumerate(clouds):
-        assert torch.allclose(x.mean()[b], cloud.mean(0), atol=1e-12)
-        assert torch.allclose(x.std()[b], cloud.std(0, correction=0), atol=1e-12)
+@given(any_dim(batch_pairs))
+def test_cat_is_that_of_each_pair_and_so_is_its_gradient(pair):
+    x, y = pair
+    points = [c.points.clone().requires_grad_() for c in pair]
+    union = PointClouds(points[0], x.mask).cat(PointClouds(points[1], y.mask))
+    assert union.points.shape[1] == int((x.lengths + y.lengths).max())
+    assert torch.equal(union.lengths, x.lengths + y.lengths)
+    assert (union.points[~union.mask] == 0).all()
+    for whole, a, b in zip(union, x, y, strict=True):
+        assert torch.equal(whole, torch.cat([a, b]))
+    union.points.square().sum().backward()
+    for given_, cloud in zip(points, pair, strict=True):
+        assert torch.equal(given_.grad, 2 * cloud.points)
 
 
-@given(any_dim(cloud_lists))
-def test_normalize_and_its_inverse(clouds):
-    x = PointClouds.from_list(clouds)
-    y, way = x.normalize()
-    assert torch.equal(y.mask, x.mask)
-    assert (y.points[~y.mask] == 0).all()
-    assert torch.allclose(way.invert(y).points, x.points, rtol=1e-13, atol=1e-12)
-    assert torch.allclose(way.apply(x).points, y.points)
-    for cloud, original in zip(y, clouds, strict=True):
-        flat = original.std(0, correction=0) < 1e-12
-        assert cloud.mean(0).abs().max() < 1e-11
-        expected = torch.where(flat, 0.0, 1.0).to(cloud)
-        assert torch.allclose(cloud.std(0, correction=0), expected, atol=1e-10)
+def test_cat_of_what_does_not_fit_is_refused():
+    with pytest.raises(ValueError, match="2 clouds of dimension 2 and 1 of dimension 2"):
+        batch(3, 1).cat(batch(2))
+    with pytest.raises(ValueError, match="dimension 2 and 1 of dimension 3"):
+        batch(3).cat(batch(3, dim=3))
+    with pytest.raises(ValueError, match=r"float32 and torch\.float64"):
+        batch(3).cat(batch(3).to(torch.float64))
 
 
-@given(cloud_lists(2, min_clouds=2))
-def test_normalize_does_not_see_the_batch(clouds):
-    together = PointClouds.from_list(clouds).normalize()[0].to_list()
-    for cloud, result in zip(clouds, together, strict=True):
-        alone = PointClouds.from_list([cloud]).normalize()[0].to_list()[0]
-        assert torch.allclose(alone, result, rtol=1e-10, atol=1e-11)
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), 7.0])
+def test_what_stands_in_padding_does_not_matter(bad):
+    x, y = batch(5, 2), batch(4, 4)
+    dirty = PointClouds(x.points.masked_fill(~x.mask[..., None], bad), x.mask)
+    assert torch.equal(dirty.points, x.points)
+    assert torch.equal(mmd2(dirty, y), mmd2(x, y))
+    assert torch.equal(dirty.mean(), x.mean())
+    model = Classifier(2, 3, features=8, bilinear=4, head_size=4)
+    assert torch.equal(model(dirty), model(x))
+    assert (x.with_points(torch.full_like(x.points, bad)).points[~x.mask] == 0).all()
 
 
-def test_constant_coordinates_are_centred_and_left_unscaled():
-    x = PointClouds.from_list([torch.tensor([[1.0, 1e6 + 0.1], [3.0, 1e6 + 0.1]])])
-    y, way = x.normalize()
-    assert y.points.tolist() == [[[-1.0, 0.0], [1.0, 0.0]]]
-    assert way.scale.tolist() == [[1.0, 1.0]]
-    assert torch.equal(way.invert(y).points, x.points)
+def test_nothing_is_dropped_in_silence():
+    """Masks of masked arrays, imaginary parts, the last bits of large integers."""
+    masked = np.ma.masked_array(np.ones((5, 2)), mask=np.eye(5, 2))
+    with pytest.raises(ValueError, match="cloud 0 has masked values"):
+        PointClouds.from_list([masked])
+    assert len(PointClouds.from_list([np.ma.masked_array(np.ones((5, 2)))])) == 1
+    with pytest.raises(ValueError, match="cloud 0 has complex"):
+        PointClouds.from_list([torch.ones(5, 2) + 1j])
+    with pytest.raises(ValueError, match="complex"):
+        PointClouds.from_tensor(torch.ones(1, 5, 2) + 1j)
+    exact = torch.tensor([[2**24 + 1, 2**52 + 1]])
+    assert torch.equal(PointClouds.from_list([exact]).points[0].long(), exact)
+    with pytest.raises(ValueError, match="float64 does not hold"):
+        PointClouds.from_list([exact * 2 + 2**55])
 
 
-@pytest.mark.parametrize("offset", [0.0, 10.0, 1e3])
-@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
-def test_normalize_in_float32(offset, scale):
-    x = PointClouds.from_list([scale * (torch.randn(351, 2) + offset)])
-    y, way = x.normalize()
-    assert y.mean().abs().max() < 2e-6 + 1.2e-7 * offset  # one rounding of the shift
-    assert (y.std() - 1).abs().max() < 1e-5
-    error = (way.invert(y).points - x.points).abs().max()
-    assert error <= 4e-7 * x.points.abs().max()
-
-
-@pytest.mark.parametrize("scale", [1e-25, 1e25])
-def test_normalize_at_extreme_scales(scale):
-    y = PointClouds.from_list([scale * torch.randn(50, 2)]).normalize()[0]
-    assert torch.allclose(y.std(), torch.ones(1, 2), atol=1e-4)
-
-
-@pytest.mark.parametrize("kind", ["single", "coincident", "collinear", "origin"])
-def test_normalize_has_a_finite_gradient(kind):
-    cloud = make_cloud(kind, 5, 2, seed=0)
-    if kind == "collinear":
-        cloud[:, 1] = 2.0
-    points = cloud.requires_grad_()
-    y = PointClouds.from_list([points]).normalize()[0]
-    y.points.square().sum().backward()
-    assert points.grad.isfinite().all()
-
-
-@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
-def test_without_gradients(mode):
-    with mode():
-        y, way = batch(3, 1).normalize()
-        assert way.invert(y).cat(y).lengths.tolist() == [6, 2]
+def test_points_of_another_shape_are_refused():
+    with pytest.raises(ValueError, match=r"\(2, 5\) \+ \(p,\), got shape \(2, 4, 2\)"):
+        batch(5, 2).with_points(torch.zeros(2, 4, 2))
 
 
 GOOD = torch.zeros(3, 2)
@@ -217,3 +197,16 @@ def test_bad_clouds_are_named_in_one_line(clouds, words):
 def test_bad_shapes_are_refused(points, mask):
     with pytest.raises(ValueError, match="must be"):
         PointClouds(points, mask)
+
+
+@pytest.mark.parametrize("value", [3, 2**24 + 1, -(2**53)])
+def test_integers_are_kept_exactly(value):
+    cloud = np.array([[0, value], [1, 2]], dtype=np.int64)
+    found = PointClouds.from_list([cloud]).points[0]
+    assert np.array_equal(found.numpy().astype(np.int64), cloud)
+
+
+@pytest.mark.parametrize("cloud", [np.array([[2**53 + 1, 0]]), np.array([[1.0 + 2.0j, 0.0]])])
+def test_what_cannot_be_kept_is_refused(cloud):
+    with pytest.raises(ValueError, match="cloud 0"):
+        PointClouds.from_list([cloud])

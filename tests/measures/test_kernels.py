@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import any_dim, clouds, seeds
 
+from ddeq import PointClouds, mmd2
+from ddeq.measures.divergences import MMD
 from ddeq.measures.kernels import (
     Gaussian,
     InverseMultiquadric,
@@ -107,6 +109,44 @@ def test_pair_distances_are_the_distances(batch, dtype, offset):
         assert torch.allclose(quick, plain, rtol=1e-5, atol=1e-6 * float(extent))
     for same in (0, 2):
         assert (pair_distances(x, y)[same].diagonal(dim1=1, dim2=2) == 0).all()
+
+
+def test_pair_distances_far_from_the_origin():
+    """The square of 1e10 leaves a float64 product no digits for distances of a few units."""
+    x, y = torch.randn(2, 6, 3), torch.randn(2, 4, 3)
+    x[..., 0] = y[..., 0] = 1e10
+    for quick, plain in zip(
+        pair_distances(x, y), (distances(x, x), distances(x, y), distances(y, y)), strict=True
+    ):
+        assert torch.allclose(quick, plain, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "scales"),
+    [(torch.float32, (1e18, 1e19, 1e25, 1e37)), (torch.float64, (1e160, 1e300))],
+)
+def test_extents_whose_squares_overflow(dtype, scales):
+    x, y = torch.randn(1, 5, 3, dtype=dtype), torch.randn(1, 4, 3, dtype=dtype)
+    for scale in scales:
+        big = (scale * x).requires_grad_()
+        found = distances(big, scale * y)
+        assert torch.allclose(found / scale, distances(x, y), rtol=1e-4)
+        mates = distances(*(torch.cat([c, scale * c]) for c in (x, y)))
+        assert torch.equal(mates[:1], distances(x, y))
+        assert torch.autograd.grad((found / scale).sum(), big)[0].isfinite().all()
+        clouds = [PointClouds.from_tensor(scale * c) for c in (x, y)]
+        expected = mmd2(*map(PointClouds.from_tensor, (x, y)))
+        assert torch.allclose(mmd2(*clouds) / scale, expected, rtol=1e-3)
+        assert torch.allclose(MMD().evaluate(*clouds) / scale, expected, rtol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.int64])
+def test_other_dtypes_are_refused_in_one_line(dtype):
+    x = PointClouds.from_tensor(torch.ones(1, 3, 2).to(dtype))
+    for function in (mmd2, MMD().evaluate):
+        with pytest.raises(ValueError, match=f"need float32 or float64, got {dtype}") as error:
+            function(x, x)
+        assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])

@@ -6,7 +6,14 @@ from maps import relative_gap, shuffled, widened
 from strategies import KINDS, make_cloud
 
 from ddeq import PointClouds, mmd2
-from ddeq.models.baselines import PCN, PointNet
+from ddeq.models.baselines import (
+    DGCNN,
+    PCN,
+    DeepSets,
+    PointNet,
+    PointTransformer,
+    SetTransformer,
+)
 
 
 def clouds(dim: int = 2) -> PointClouds:
@@ -23,6 +30,25 @@ def pointnet(dim: int = 2) -> PointNet:
     return model.eval()
 
 
+def trained(kind, **options):
+    """Makes a classifier whose running statistics are not those of a fresh one."""
+
+    def make(dim: int = 2) -> torch.nn.Module:
+        model = kind(dim, 5, **options).train()
+        for _ in range(3):
+            model(clouds(dim))
+        return model.eval()
+
+    make.__name__ = kind.kind
+    return make
+
+
+deepsets = trained(DeepSets)
+set_transformer = trained(SetTransformer, width=32, inducing=8)
+point_transformer = trained(PointTransformer, widths=[8, 16, 32], neighbours=4)
+dgcnn = trained(DGCNN, neighbours=4)
+
+
 def pcn(dim: int = 2) -> PCN:
     return PCN(dim, coarse=12, grid=2)
 
@@ -32,7 +58,8 @@ def output(model, x: PointClouds) -> torch.Tensor:
     return found if isinstance(found, torch.Tensor) else found.points
 
 
-models = pytest.mark.parametrize("make", [pointnet, pcn])
+classifiers = [pointnet, deepsets, set_transformer, point_transformer, dgcnn]
+models = pytest.mark.parametrize("make", [*classifiers, pcn])
 
 
 @models
@@ -53,8 +80,9 @@ def test_padding_and_batch_mates_change_nothing(make):
         assert relative_gap(alone[0], together[b]) < 1e-5
 
 
-def test_batch_norm_ignores_padding_in_training_too():
-    model, x = PointNet(2, 5, dropout=0.0).train(), clouds()
+@pytest.mark.parametrize("kind", [PointNet, DeepSets, SetTransformer, PointTransformer, DGCNN])
+def test_training_ignores_padding_too(kind):
+    model, x = kind(2, 5, dropout=0.0).train(), clouds()
     assert relative_gap(model(widened(x, 5)), model(x)) < 1e-5
 
 
@@ -71,10 +99,49 @@ def test_awkward_clouds_have_finite_values_and_gradients(make, kind):
     assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
 
 
-def test_sizes_of_the_paper():
-    count = sum(p.numel() for p in PointNet(3, 40).parameters())
-    assert 1.55e6 < count < 1.65e6
+@pytest.mark.parametrize(
+    ("kind", "least", "most"),
+    [
+        (PointNet, 1.55e6, 1.65e6),
+        (PointTransformer, 2.6e6, 3.5e6),
+        (DeepSets, 0.3e6, 0.4e6),
+        (SetTransformer, 0.4e6, 0.8e6),
+        (DGCNN, 0.3e6, 0.6e6),
+    ],
+)
+def test_sizes(kind, least, most):
+    assert least < sum(p.numel() for p in kind(3, 40).parameters()) < most
+
+
+def test_the_paper_has_256_points_for_digits():
     assert len(PCN(2)(clouds()).points[0]) == 256
+
+
+@pytest.mark.parametrize("make", classifiers)
+def test_sixteen_clouds_are_learned_by_heart(make):
+    torch.manual_seed(0)
+    model = make()
+    model.dropout.p = 0.0
+    x = PointClouds.from_list([torch.randn(3, 2).repeat(3 + i % 4, 1) for i in range(16)])
+    labels = torch.arange(16) % 5
+    optimizer = torch.optim.Adam(model.parameters(), 1e-3)
+    model.train()
+    for _ in range(200):
+        logits = model(x)
+        if (logits.argmax(1) == labels).all():
+            return
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(logits, labels).backward()
+        optimizer.step()
+    pytest.fail("not learned")
+
+
+def test_levels_of_a_point_transformer_have_a_quarter_of_the_points_each():
+    x = PointClouds.from_list([torch.randn(n, 3) for n in (64, 17, 1)])
+    levels = PointTransformer(3, 2).levels(x)
+    assert [level.lengths.tolist() for level in levels] == [
+        [64, 17, 1], [16, 5, 1], [4, 2, 1], [1, 1, 1], [1, 1, 1]
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("coarse", "grid"), [(1, 1), (7, 1), (5, 3)])

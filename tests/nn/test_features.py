@@ -7,14 +7,14 @@ import torch
 from maps import relative_gap, widened
 
 from ddeq import PointClouds
-from ddeq.nn import neighbourhoods
-from ddeq.nn.features import moments
+from ddeq.nn import local_moments
+from ddeq.nn.features import moment_count
 
 RADII = (0.5, 1.0)
 
 
 def of(cloud, radii=RADII):
-    return neighbourhoods(PointClouds.from_list([cloud]), radii)[0]
+    return local_moments(PointClouds.from_list([cloud]), radii)[0]
 
 
 def clouds(dim=3, dtype=torch.float64):
@@ -49,10 +49,10 @@ def test_a_line_and_a_sheet_are_told_apart():
 @pytest.mark.parametrize("dim", [1, 2, 3])
 def test_padding_and_batch_mates_change_nothing(dim):
     x = PointClouds.from_list(clouds(dim))
-    together = neighbourhoods(x, RADII)
-    assert together.shape == (3, 30, 2 * moments(dim))
+    together = local_moments(x, RADII)
+    assert together.shape == (3, 30, 2 * moment_count(dim))
     assert together.isfinite().all()
-    wide = neighbourhoods(widened(x, 5), RADII)
+    wide = local_moments(widened(x, 5), RADII)
     for b, cloud in enumerate(clouds(dim)):
         for found in (together, wide):
             assert relative_gap(found[b, : len(cloud)], of(cloud)) < 1e-12
@@ -60,7 +60,7 @@ def test_padding_and_batch_mates_change_nothing(dim):
 
 def test_padding_far_from_every_point_stays_finite():
     x = PointClouds.from_list([torch.full((2, 2), 1e3), torch.full((5, 2), 1e3)])
-    assert neighbourhoods(x, RADII).isfinite().all()
+    assert local_moments(x, RADII).isfinite().all()
 
 
 def test_order_only_orders():

@@ -6,25 +6,25 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from maps import SMALL, relative_gap, shuffled, small_network, widened
+from maps import relative_gap, shuffled, small_network, widened
+from network_problems import problem
 from strategies import KINDS, cloud_lists, make_cloud, seeds
-from torch.nn import functional
 
 from ddeq import PointClouds
-from ddeq.nn import Attention, Bilinear, Coupling, EquilibriumNetwork
+from ddeq.nn import (
+    EquilibriumNetwork,
+    Network,
+)
 
 VARIANTS = [
     {},
     {"cross_layers": 3},
     {"pushforward": True},
     {"pushforward": True, "cross_layers": 2},
-    {"waves": 3},
+    {"fourier": 3},
     {"radii": (0.5, 2.0), "pushforward": True},
-    {"waves": 1, "radii": (1.0,)},
+    {"fourier": 1, "radii": (1.0,), "x_layers": 2, "near": True, "expansion": 2},
 ]
-
-
-# --- a plain version, one cloud at a time, everything recomputed -----------------------------
 
 
 def linear(layer, x):
@@ -43,25 +43,33 @@ def norm(layer, x):
     )
 
 
-def attention(layer, target, source):
-    """Softmax attention written out, head by head, ``(N, p), (M, p) -> (N, p)``."""
+def attention(layer, target, source, at, there):
+    """Softmax attention written out, head by head, ``(N, p), (M, p) -> (N, p)``.
+
+    Targets lie at places ``(N, d)``, sources at ``(M, d)``.
+    """
     size, p = layer.head_size, target.shape[1]
     query, key_value = linear(layer.query, target), linear(layer.key_value, source)
     heads = []
-    for start in range(0, p, size):
+    for head, start in enumerate(range(0, p, size)):
         q, k = query[:, start : start + size], key_value[:, start : start + size]
         v = key_value[:, p + start : p + start + size]
-        scores = torch.exp(q @ k.T / size**0.5)
+        logits = q @ k.T / size**0.5
+        if layer.nearness is not None:
+            gaps = (at[:, None] - there[None]).square().sum(-1)
+            logits = logits - 10.0 * layer.nearness.rate[head] * gaps
+        scores = torch.exp(logits)
         heads.append(scores / scores.sum(1, keepdim=True) @ v)
     return linear(layer.out, torch.cat(heads, dim=1))
 
 
-def encoder(layer, target, source):
-    target = norm(layer.norm_attention, target + attention(layer.attention, target, source))
+def encoder(layer, target, source, at, there):
+    attended = attention(layer.attention, target, source, at, there)
+    target = norm(layer.norm_attention, target + attended)
     return norm(layer.norm_mlp, target + mlp(layer.mlp, target))
 
 
-def surroundings(x, radius):
+def local_moments(x, radius):
     """Density, mean and covariance of a cloud around each of its points, point by point."""
     rows = []
     for point in x:
@@ -78,6 +86,7 @@ def surroundings(x, radius):
 def plain(net, x, free, fixed):
     """``F(Z, X)`` at the free rows: all rows pass every stage, after which fixed rows are reset."""
     z = torch.cat([free, fixed])
+    at = z[:, : x.shape[1]]
 
     def reset(h):
         return torch.cat([h[: len(free)], fixed])
@@ -87,15 +96,16 @@ def plain(net, x, free, fixed):
     along = [x[:, i] for i in range(x.shape[1])]
     along += [(x[:, i] + x[:, j]) * 0.5**0.5 for i, j in pairs]
     along += [(x[:, i] - x[:, j]) * 0.5**0.5 for i, j in pairs]
-    waves = [
+    sines = [
         wave(2**k * t)[:, None]
         for t in along
         for wave in (torch.sin, torch.cos)
-        for k in range(net.waves)
+        for k in range(net.config.fourier)
     ]
-    around = [surroundings(x, radius) for radius in net.radii]
-    x_high = norm(net.x_lift_norm, mlp(net.x_lift, torch.cat([x_low, *waves, *around], dim=1)))
-    x_high = encoder(net.x_encoder, x_high, x_high)
+    around = [local_moments(x, radius) for radius in net.config.radii]
+    x_high = norm(net.x_lift_norm, mlp(net.x_lift, torch.cat([x_low, *sines, *around], dim=1)))
+    for layer in (net.x_encoder, *net.x_more):
+        x_high = encoder(layer, x_high, x_high, x, x)
 
     low = norm(net.z_norm, mlp(net.z_project, z))
     interaction = torch.einsum("ni,ijk,mk->nj", low, net.bilinear.alpha, x_low) / len(x)
@@ -106,9 +116,9 @@ def plain(net, x, free, fixed):
     low = norm(net.bilinear_norm, low + interaction)
     h = reset(norm(net.z_lift_norm, mlp(net.z_lift, low) + z))
     if net.z_encoder is not None:
-        h = reset(encoder(net.z_encoder, h, h))
+        h = reset(encoder(net.z_encoder, h, h, at, at))
     for layer in net.cross:
-        h = reset(encoder(layer, h, x_high))
+        h = reset(encoder(layer, h, x_high, at, x))
     return norm(net.out_norm, h + mlp(net.out, h))[: len(free)]
 
 
@@ -132,29 +142,13 @@ def test_the_split_network_is_the_plain_one(options, with_fixed, dtype):
 
 
 def test_the_split_network_of_the_paper_is_the_plain_one():
-    net = EquilibriumNetwork(2, cross_layers=3).eval().requires_grad_(False)
+    net = EquilibriumNetwork(2, Network(cross_layers=3)).eval().requires_grad_(False)
     x, z, fixed = torch.randn(40, 2), torch.randn(10, 128), torch.randn(40, 128)
     image = net.step(
         PointClouds.from_list([z]),
         net.encode(PointClouds.from_list([x]), PointClouds.from_list([fixed])),
     )
     assert relative_gap(image.to_list()[0], plain(net, x, z, fixed)) < 1e-5
-
-
-# --- symmetries ------------------------------------------------------------------------------
-
-
-def problem(clouds, seed):
-    """Inputs, free and fixed particles for a network with 8 features."""
-    torch.manual_seed(seed)
-    x = PointClouds.from_list(clouds)
-    z, fixed = (
-        PointClouds.from_list(
-            [torch.randn(1 + (len(c) * k + b) % 5, 8).double() for b, c in enumerate(clouds)]
-        )
-        for k in (1, 3)
-    )
-    return x, z, fixed
 
 
 variants = pytest.mark.parametrize("options", VARIANTS[::2])
@@ -251,173 +245,3 @@ def test_without_gradients(mode):
     expected = net.step(z, net.encode(x, fixed)).points
     with mode():
         assert torch.equal(net.bind(net.encode(x, fixed))(z).points, expected)
-
-
-# --- sizes -----------------------------------------------------------------------------------
-
-
-def size(module):
-    return sum(p.numel() for p in module.parameters())
-
-
-def test_parameter_counts_are_those_of_the_paper():
-    small, large = (EquilibriumNetwork(2, cross_layers=layers) for layers in (1, 3))
-    assert size(small) == 775_616
-    assert size(small) == pytest.approx(776_000, rel=0.02)
-    assert size(large) == pytest.approx(1_170_000, rel=0.02)
-    assert size(large) - size(small) == 2 * size(small.cross[0])
-    assert size(Coupling(128)) == 16_640
-
-
-@pytest.mark.parametrize(
-    ("options", "error"),
-    [
-        ({"dropout": 1.0}, ValueError),
-        ({"dropout": -0.1}, ValueError),
-        ({"head_size": 3}, ValueError),
-        ({"waves": -1}, ValueError),
-        ({"radii": (0.5, 0.0)}, ValueError),
-        ({"heads": 4}, TypeError),
-    ],
-)
-def test_bad_options_are_refused(options, error):
-    with pytest.raises(error):
-        EquilibriumNetwork(2, **{**SMALL, **options})
-
-
-# --- dropout ---------------------------------------------------------------------------------
-
-
-def test_dropout_is_one_map_during_a_solve():
-    net = small_network(dropout=0.5).train()
-    x, z, fixed = problem([make_cloud("normal", n, 2, seed=n) for n in (5, 2)], seed=0)
-    f, other = (net.bind(net.encode(x, fixed)) for _ in range(2))
-    assert torch.equal(f(z).points, f(z).points)
-    assert relative_gap(other(z).points, f(z).points) > 1e-3
-    index = torch.tensor([1])
-    assert relative_gap(f.select(index)(z[index]).points, f(z).points[index]) < 1e-12
-    net.eval()
-    assert all(drop is None for drop in net.encode(x, fixed).drops)
-    assert torch.equal(net.step(z, net.encode(x)).points, net.step(z, net.encode(x)).points)
-
-
-def test_dropout_has_one_mask_for_all_particles_of_a_cloud():
-    """So that ``F`` stays equivariant; another mask for another cloud."""
-    net = small_network(dropout=0.5).train()
-    cloud, particle = make_cloud("normal", 5, 2, seed=0), torch.randn(1, 8).double()
-    x = PointClouds.from_list([cloud, cloud])
-    z = PointClouds.from_list([particle.repeat(4, 1)] * 2)
-    image = net.step(z, net.encode(x)).points
-    assert relative_gap(image[:, 1:], image[:, :1].expand(-1, 3, -1)) < 1e-12
-    assert relative_gap(image[0], image[1]) > 1e-3
-
-
-def test_dropout_on_the_x_path_has_one_mask_too():
-    net = small_network(dropout=0.5).train()
-    x, z, _ = problem([make_cloud("normal", 6, 2, seed=0)], seed=0)
-    images = []
-    for cloud in (x, shuffled(x, 3)[0], widened(x, 2)):
-        torch.manual_seed(5)
-        images.append(net.step(z, net.encode(cloud)).points)
-    assert all(relative_gap(image, images[0]) < 1e-12 for image in images)
-
-
-def test_dropout_keeps_the_mean():
-    net = small_network(dropout=0.25, features=64, bilinear=4).train()
-    x = PointClouds.from_tensor(torch.randn(50, 3, 2).double())
-    for drop in net.encode(x).drops:
-        assert drop.shape == (50, 1, 256)
-        values, counts = drop.unique(return_counts=True)
-        assert torch.allclose(values, torch.tensor([0.0, 1 / 0.75], dtype=drop.dtype))
-        assert counts[0] / counts.sum() == pytest.approx(0.25, abs=0.02)
-
-
-def test_no_dropout_rate_no_masks():
-    net = small_network(dropout=0.0).train()
-    assert all(
-        d is None for d in net.encode(PointClouds.from_tensor(torch.ones(1, 3, 2).double())).drops
-    )
-
-
-# --- the pieces ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("head_size", [1, 4, 8])
-def test_attention_is_that_of_torch(head_size):
-    layer = Attention(8, head_size).double()
-    target, source = torch.randn(2, 3, 8).double(), torch.randn(2, 5, 8).double()
-    padding = torch.tensor([[False] * 5, [False, False, True, True, True]])
-    expected, _ = functional.multi_head_attention_forward(
-        target.transpose(0, 1),
-        source.transpose(0, 1),
-        source.transpose(0, 1),
-        8,
-        8 // head_size,
-        torch.cat([layer.query.weight, layer.key_value.weight]),
-        torch.cat([layer.query.bias, layer.key_value.bias]),
-        None,
-        None,
-        False,
-        0.0,
-        layer.out.weight,
-        layer.out.bias,
-        training=False,
-        key_padding_mask=padding,
-        need_weights=False,
-    )
-    mask = torch.zeros(2, 1, 1, 5).double().masked_fill(padding[:, None, None], -torch.inf)
-    found = layer(target, layer.keys_values(source), mask)
-    assert torch.allclose(found, expected.transpose(0, 1), atol=1e-12)
-
-
-@pytest.mark.parametrize("interaction", [True, False])
-def test_bilinear_layer_written_out(interaction):
-    layer = Bilinear(3, interaction=interaction).double()
-    z, x = torch.randn(1, 4, 3).double(), torch.randn(1, 5, 3).double()
-    found = layer(z, z.mean(1), x.mean(1))
-    for n in range(4):
-        for j in range(3):
-            value = sum(
-                z[0, n, i] * layer.alpha[i, j, k] * x[0, m, k] / 5
-                for i in range(3)
-                for k in range(3)
-                for m in range(5)
-            )
-            if interaction:
-                value += sum(
-                    z[0, r, i] * layer.beta[i, j, k] * x[0, m, k] / 20
-                    for r in range(4)
-                    for i in range(3)
-                    for k in range(3)
-                    for m in range(5)
-                )
-            assert torch.allclose(found[0, n, j], value)
-    assert (layer.beta is None) == (not interaction)
-    twice = layer(2 * z, 2 * z.mean(1), 3 * x.mean(1))
-    assert torch.allclose(twice, 6 * found)  # bilinear
-
-
-@given(seeds, st.sampled_from([torch.float32, torch.float64]), st.sampled_from([2, 8, 128]))
-def test_coupling_is_invertible(seed, dtype, features):
-    torch.manual_seed(seed)
-    coupling = Coupling(features).to(dtype)
-    z = 3 * torch.randn(5, 7, features, dtype=dtype)
-    lifted = coupling(z)
-    tolerance = 1e-5 if dtype == torch.float32 else 1e-13
-    assert relative_gap(coupling.inverse(lifted), z) < tolerance
-    assert relative_gap(coupling(coupling.inverse(z)), z) < tolerance
-    assert torch.equal(lifted[..., : features // 2], z[..., : features // 2])
-    assert not torch.allclose(lifted[..., features // 2 :], z[..., features // 2 :])
-
-
-def test_lift_pads_with_zeros():
-    coupling = Coupling(8)
-    x = torch.randn(2, 3, 2)
-    padded = torch.cat([x, torch.zeros(2, 3, 6)], dim=2)
-    assert torch.equal(coupling.lift(x), coupling(padded))
-    assert torch.allclose(coupling.inverse(coupling.lift(x)), padded, atol=1e-6)
-
-
-def test_coupling_needs_an_even_number_of_features():
-    with pytest.raises(ValueError, match="halves"):
-        Coupling(7)

@@ -15,13 +15,13 @@ from ddeq import Classifier, Completer, PointClouds, mmd2
 from ddeq.bench.reference import load_reference
 from ddeq.data import LengthBuckets, PartialDataset, collate, collate_partial, load
 from ddeq.measures.kernels import distances
-from ddeq.nn import EquilibriumNetwork
+from ddeq.nn import Network
 from ddeq.solvers import Anderson, WassersteinFlow, Weiszfeld
 from ddeq.solvers.weiszfeld import weiszfeld_step
 
 SOLVERS = {
     "weiszfeld": Weiszfeld(),
-    "anderson-weiszfeld": Anderson(weiszfeld=True),
+    "anderson-weiszfeld": Anderson(of=Weiszfeld()),
     "flow": WassersteinFlow(step_size=0.5),
 }
 every_solver = pytest.mark.parametrize("name", SOLVERS)
@@ -30,7 +30,7 @@ every_solver = pytest.mark.parametrize("name", SOLVERS)
 def case(features=32, head_size=4, dtype=torch.float32, sizes=(9, 30, 4, 17)):
     """A network, inputs, particles and fixed particles of different sizes."""
     torch.manual_seed(0)
-    network = EquilibriumNetwork(2, features=features, head_size=head_size, cross_layers=2)
+    network = Network(features=features, head_size=head_size, cross_layers=2).build(2)
     network = network.to(dtype).eval().requires_grad_(False)
     x = PointClouds.from_list([torch.randn(n, 2, dtype=dtype) for n in sizes])
     z, fixed = (

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ddeq import PointClouds, mmd2
+from ddeq.measures.divergences import MMD
 from ddeq.measures.kernels import Gaussian, distances, pair_distances
-from ddeq.solvers import Picard, Weiszfeld
+from ddeq.solvers import Chain, Picard, Weiszfeld
 from ddeq.solvers.weiszfeld import weiszfeld_step
 
 
@@ -39,12 +40,12 @@ def test_one_particle_is_picard() -> None:
     torch.testing.assert_close(ours.points, theirs.points)
 
 
-def test_settling_ends_with_plain_applications() -> None:
+def test_a_chain_ends_with_plain_applications() -> None:
     start = torch.randn(5, 3, generator=torch.Generator().manual_seed(1))
     target = torch.randn(5, 3, generator=torch.Generator().manual_seed(2))
     z = PointClouds.from_list([start])
     f = lambda z: z.map(lambda p: 0.5 * p + target)  # noqa: E731
-    path = Weiszfeld(max_steps=6, tol=0, settle=3).solve(f, z, save_every=1).trajectory
+    path = Chain(Weiszfeld(3), Picard(3, tol=0)).solve(f, z, save_every=1).trajectory
     plain = Weiszfeld(max_steps=4, tol=0).solve(f, z, save_every=1).trajectory
     torch.testing.assert_close(path[3].points, plain[3].points)
     torch.testing.assert_close(path[4].points, f(path[3]).points)
@@ -74,4 +75,4 @@ def test_pair_distances_are_exact_away_from_the_origin() -> None:
 
 def test_other_kernels_are_refused() -> None:
     with pytest.raises(ValueError, match="Riesz"):
-        Weiszfeld(kernel=Gaussian())
+        Weiszfeld(divergence=MMD(Gaussian()))

@@ -1,7 +1,5 @@
 """The losses of training against their formulas, and the changes of training clouds."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -11,23 +9,25 @@ from ddeq import PointClouds
 from ddeq.data import CloudDataset, affine, distort, even, jitter, mirror, stretch
 from ddeq.measures.divergences import mmd2
 from ddeq.measures.metrics import spread
-from ddeq.training import RECIPES
+from ddeq.tasks.completion import log_residual
+from ddeq.training import PRESETS
 from ddeq.training.data import CloudData
-from ddeq.training.module import make_module, unrest
+from ddeq.training.module import EquilibriumModule
 
-SMALL = {"batch_size": 4, "solver_steps": 3, "own_frame": 0.0, "noise": 0.0, "validation": 0.2}
+SMALL = {"batch_size": 4, "solver.max_steps": 3, "validation": 0.2}
+SEEN = {"task.own_frame": 0.0, "task.noise": 0.0}
 
 
-def case(name, monkeypatch, **fields):
+def case(name, monkeypatch, fields):
     """A module of a recipe with small data, and its first batch."""
     rng = np.random.default_rng(0)
     clouds = [rng.normal(size=(20, 2)) for _ in range(10)]
     whole = CloudDataset.from_list(clouds, np.arange(10) % 2, ["a", "b"], "noise")
-    recipe = replace(RECIPES[name], **{**SMALL, **fields})
+    recipe = PRESETS[name].changed({**SMALL, **fields})
     data = CloudData(recipe, whole=whole)
     torch.manual_seed(0)
-    module = make_module(recipe.make_model(data.train), recipe).eval()
-    monkeypatch.setattr(type(module), "share", (0, 1))
+    module = EquilibriumModule(recipe.make_model(data.train), recipe).eval()
+    monkeypatch.setattr(type(module), "part", (0, 1))
     return module, next(iter(data.train_dataloader()))
 
 
@@ -35,9 +35,9 @@ def case(name, monkeypatch, **fields):
 @pytest.mark.parametrize("residual_weight", [0.0, 0.5])
 @pytest.mark.parametrize("count_weight", [None, 0.3])
 def test_completion_loss_is_its_formula(monkeypatch, free_weight, residual_weight, count_weight):
-    weights = {"free_weight": free_weight, "residual_weight": residual_weight}
-    weights |= {"estimate": count_weight is not None, "count_weight": count_weight or 0.0}
-    module, batch = case("mini-completion", monkeypatch, **weights)
+    weights = {"task.free_weight": free_weight, "task.residual_weight": residual_weight}
+    weights |= {"task.estimate": count_weight is not None, "task.count_weight": count_weight or 0.0}
+    module, batch = case("mini-completion", monkeypatch, {**SEEN, **weights})
     loss, _ = module.loss(batch, seed=3, start=None)
     z, _ = module.model.latent(batch.partial, 3)
     after = module.model.encode(batch.partial)(z)
@@ -54,23 +54,24 @@ def test_completion_loss_is_its_formula(monkeypatch, free_weight, residual_weigh
     assert float(loss.detach()) == pytest.approx(float(expected.mean().detach()), rel=1e-5)
 
 
-def test_unrest_has_gradients_at_rest_and_for_one_particle():
+def test_log_residual_has_gradients_at_rest_and_for_one_particle():
     for clouds in ([torch.zeros(1, 4)], [torch.ones(3, 4)], [torch.randn(5, 4)]):
         image = torch.stack(clouds).requires_grad_()
         z = PointClouds.from_list(clouds)
-        unrest(z, PointClouds(image, z.mask)).sum().backward()
+        log_residual(z, PointClouds(image, z.mask)).sum().backward()
         assert image.grad.isfinite().all()
 
 
 def test_nothing_is_gained_by_a_smaller_latent_space():
     z, image = (PointClouds.from_list([torch.randn(9, 4) * 100]) for _ in range(2))
     small = [cloud.map(lambda points: 0.1 * points) for cloud in (z, image)]
-    torch.testing.assert_close(unrest(*small), unrest(z, image), atol=1e-4, rtol=0)
+    torch.testing.assert_close(log_residual(*small), log_residual(z, image), atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])
 def test_classification_loss_is_its_formula(monkeypatch, smoothing):
-    module, (x, labels) = case("mini-classification", monkeypatch, smoothing=smoothing)
+    changes = {"task.smoothing": smoothing, "task.guide": 0.0}
+    module, (x, labels) = case("mini-classification", monkeypatch, changes)
     loss, _ = module.loss((x, labels), seed=3, start=None)
     logs = functional.log_softmax(module.model(x, seed=3), 1)
     share = torch.full_like(logs, smoothing / 2).scatter_add(
@@ -89,7 +90,7 @@ def test_clouds_are_changed_as_their_dimension_allows(dim, changes):
     clouds = [np.random.default_rng(i).normal(size=(9, dim)) for i in range(6)]
     whole = CloudDataset.from_list(clouds, [0, 1] * 3, ["a", "b"], "noise")
     for proportions, last in ((True, [jitter, even]), (False, [jitter])):
-        recipe = replace(RECIPES["mini-classification"], proportions=proportions)
+        recipe = PRESETS["mini-classification"].changed({"task.proportions": proportions})
         loader = CloudData(recipe, whole=whole).train_dataloader()
         assert list(loader.dataset.augmentations) == [*changes, *last]
 
@@ -97,12 +98,12 @@ def test_clouds_are_changed_as_their_dimension_allows(dim, changes):
 def test_shapes_to_complete_keep_their_proportions():
     clouds = [np.random.default_rng(i).normal(size=(9, 3)) for i in range(6)]
     whole = CloudDataset.from_list(clouds, [0, 1] * 3, ["a", "b"], "noise")
-    loader = CloudData(RECIPES["modelnet8-completion"], whole=whole).train_dataloader()
+    loader = CloudData(PRESETS["modelnet8-completion"], whole=whole).train_dataloader()
     assert list(loader.dataset.data.augmentations) == [mirror, distort, jitter]
 
 
 def test_without_validation_every_cloud_is_trained_on():
     clouds = [np.random.default_rng(i).normal(size=(9, 2)) for i in range(6)]
     whole = CloudDataset.from_list(clouds, [0, 1] * 3, ["a", "b"], "noise")
-    data = CloudData(replace(RECIPES["mini-classification"], validation=0.0), whole=whole)
+    data = CloudData(PRESETS["mini-classification"].changed({"validation": 0.0}), whole=whole)
     assert len(data.train) == 6

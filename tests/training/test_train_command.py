@@ -11,22 +11,8 @@ import torch
 import ddeq
 from ddeq.cli import main
 from ddeq.cli.train import parse_recipe
-from ddeq.training import RECIPES, Recipe
+from ddeq.training import PRESETS, Recipe
 from ddeq.training.finetune import start_from
-
-OTHER = {
-    "task": "completion",
-    "data": "shapes",
-    "schedule": "paper",
-    "optimizer": "adamw",
-    "augment": False,
-    "pushforward": True,
-    "proportions": False,
-    "estimate": False,
-    "solver": "Anderson",
-    "train_steps": (3, 9),
-    "radii": (0.25, 0.5),
-}
 
 
 def one_line(capsys: pytest.CaptureFixture[str]) -> str:
@@ -35,30 +21,17 @@ def one_line(capsys: pytest.CaptureFixture[str]) -> str:
     return error
 
 
-@pytest.mark.parametrize("field", [field.name for field in fields(Recipe)])
-@pytest.mark.parametrize("dashes", [False, True])
-def test_every_field_is_an_option(field: str, dashes: bool) -> None:
-    recipe = RECIPES["mini-classification"]
-    default = getattr(recipe, field)
-    value = OTHER.get(field, default + 1 if isinstance(default, int) else 0.25)
-    name = field.replace("_", "-") if dashes else field
-    text = str(list(value)) if isinstance(value, tuple) else str(value)
-    for options in ([f"--{name}", text], [f"--{name}={text}"]):
-        changed = parse_recipe("mini-classification", options)
-        assert changed == replace(recipe, **{field: value})
-
-
 def test_data_is_not_short_for_data_root(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "mini-classification", "--data", "shapes", "--print"]) == 0
     assert "data: shapes" in capsys.readouterr().out
 
 
 def test_a_printed_recipe_is_a_recipe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    argv = ["train", "paper-mnist-completion", "--visits", "3", "--print"]
+    argv = ["train", "paper-mnist-completion", "--replay", "3", "--print"]
     assert main(argv) == 0
     file = tmp_path / "mine.yaml"
     file.write_text(capsys.readouterr().out)
-    assert parse_recipe(str(file), []) == replace(RECIPES["paper-mnist-completion"], visits=3)
+    assert parse_recipe(str(file), []) == replace(PRESETS["paper-mnist-completion"], replay=3)
     assert parse_recipe(str(file), ["--seed", "4"]).seed == 4
 
 
@@ -79,7 +52,7 @@ def test_missing_wandb_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture
     assert not out.exists()
 
 
-SHORT = ["--batch-size", "4", "--solver-steps", "2", "--train-steps", "[1,2]", "--epochs", "1"]
+SHORT = ["--batch-size", "4", "--solver.max-steps", "2", "--train-steps", "[1,2]", "--epochs", "1"]
 
 
 @pytest.fixture
@@ -102,9 +75,9 @@ def test_a_run_is_measured_by_its_own_recipe(run: Path, capsys: pytest.CaptureFi
     assert main(argv) == 0
     assert "disc" in capsys.readouterr().out
     assert main([*argv, "--data", "mnist-mini"]) == 2
-    assert "knows 2 classes, mnist-mini/test has 10" in one_line(capsys)
+    assert "it knows 2 classes, mnist-mini/test has 10" in one_line(capsys)
     assert main([*argv, "--data", "shapes"]) == 2
-    assert "is for 2-D clouds" in one_line(capsys)
+    assert "it is for 2-D clouds" in one_line(capsys)
     assert main([*argv, "--limit", "-1"]) == 2
     assert "--limit must be at least 1" in one_line(capsys)
 
@@ -123,18 +96,6 @@ def test_resuming_takes_the_recipe_of_the_run(
     assert "holds classification of" in one_line(capsys)
 
 
-def test_starting_over_leaves_nothing_of_the_old_run(
-    run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("ddeq.training.train", lambda *_, **__: None)
-    assert (run / "checkpoints" / "last.ckpt").exists()
-    assert main(["train", "mini-classification", "-o", str(run)]) == 2
-    assert (run / "model").exists()
-    assert main(["train", "mini-classification", "-o", str(run), "--force"]) == 0
-    assert not (run / "checkpoints").exists()
-    assert not (run / "model").exists()
-
-
 def test_start_from_copies_weights(tmp_path: Path) -> None:
     source = ddeq.Classifier(2, 3, head_size=32, particles=4, classes=["a", "b", "c"])
     source.save_pretrained(tmp_path)
@@ -148,11 +109,10 @@ def test_start_from_copies_weights(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"cross_layers": 2}, "--cross_layers 1"),
-        ({"pushforward": True}, "--pushforward False"),
-        ({"head_size": 32}, "--head_size 4"),
-        ({"waves": 2}, "--waves 0"),
-        ({"num_classes": 4}, "3 classes, the data have 4"),
+        ({"cross_layers": 2}, "--network.cross_layers 1"),
+        ({"pushforward": True}, "--network.pushforward False"),
+        ({"head_size": 32}, "--network.head_size 4"),
+        ({"fourier": 2}, "--network.fourier 0"),
         ({"dim": 3}, "2-D clouds, the data are 3-D"),
     ],
 )
@@ -175,9 +135,19 @@ def test_start_from_with_and_without_an_estimate(given: bool, wanted: bool, tmp_
             assert torch.equal(value, theirs[name])
 
 
+def test_start_from_with_other_classes_has_a_new_head(tmp_path: Path) -> None:
+    source = ddeq.Classifier(2, 3, classes=["a", "b", "c"])
+    source.save_pretrained(tmp_path)
+    target = ddeq.Classifier(2, 5)
+    fresh = target.head.weight.clone()
+    start_from(target, str(tmp_path))
+    assert torch.equal(target.head.weight, fresh)
+    assert torch.equal(next(target.network.parameters()), next(source.network.parameters()))
+
+
 def test_start_from_refuses_the_other_kind(tmp_path: Path) -> None:
     ddeq.Completer(2).save_pretrained(tmp_path)
-    with pytest.raises(ValueError, match="holds a completer"):
+    with pytest.raises(ValueError, match="a completer, not a classifier"):
         start_from(ddeq.Classifier(2, 3), str(tmp_path))
 
 
@@ -185,9 +155,21 @@ def test_start_from_refuses_the_other_kind(tmp_path: Path) -> None:
 def test_every_epoch_leaves_a_picture(task: str, tmp_path: Path) -> None:
     from ddeq.training import train
 
-    tiny = {"batch_size": 4, "warmup": 2, "train_steps": (2, 3), "solver_steps": 3, "epochs": 1}
+    tiny = {"batch_size": 4, "warmup": 2, "train_steps": (2, 3), "solver.max_steps": 3, "epochs": 1}
     few = {"limit_train_batches": 2, "limit_val_batches": 2, "log_every_n_steps": 1}
-    train(replace(RECIPES[f"mini-{task}"], **tiny), tmp_path, trainer_options=few)
+    train(PRESETS[f"mini-{task}"].changed(tiny), tmp_path, trainer_options=few)
     (picture,) = (tmp_path / "samples").iterdir()
     assert picture.name == "epoch-001.png"
     assert picture.read_bytes()[:4] == b"\x89PNG"
+
+
+@pytest.mark.parametrize("task", ["classification", "completion"])
+def test_a_training_in_mixed_precision_leaves_whole_weights(
+    task: str, run: Path, tmp_path: Path
+) -> None:
+    out, data = tmp_path / "mixed", tmp_path / "clouds"
+    argv = ["train", f"mini-{task}", "--data", str(data), "-o", str(out), *SHORT]
+    assert main([*argv, "--precision", "bf16-mixed"]) == 0
+    weights = ddeq.load(out / "model").state_dict().values()
+    assert all(value.isfinite().all() for value in weights)
+    assert {value.dtype for value in weights if value.is_floating_point()} == {torch.float32}

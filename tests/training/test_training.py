@@ -1,6 +1,5 @@
 """Recipes and runs: typed options, exact resuming, learning at all."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,53 +8,47 @@ from commands import logged
 
 from ddeq.cli.train import parse_recipe
 from ddeq.models import Classifier, Completer
-from ddeq.training import RECIPES, Recipe, train
-from ddeq.training.module import ClassificationModule, visible_frame
+from ddeq.solvers import Chain, Picard, Solver, WassersteinFlow, Weiszfeld
+from ddeq.tasks.completion import visible_frame
+from ddeq.training import PRESETS, Recipe, train
+from ddeq.training.fields import to_yaml
+from ddeq.training.module import EquilibriumModule
 
-TINY = {"batch_size": 4, "warmup": 2, "train_steps": (2, 3), "solver_steps": 3}
+TINY = {"batch_size": 4, "warmup": 2, "train_steps": (2, 3), "solver.max_steps": 3}
 FEW = {"limit_train_batches": 4, "limit_val_batches": 1}
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", PRESETS)
 def test_recipes_survive_yaml(name: str, tmp_path: Path) -> None:
-    import yaml
-
-    from ddeq.cli.train import _plain
-
     path = tmp_path / "recipe.yaml"
-    path.write_text(yaml.safe_dump(_plain(RECIPES[name])))
-    assert parse_recipe(str(path), []) == RECIPES[name]
+    path.write_text(to_yaml(PRESETS[name]))
+    assert parse_recipe(str(path), []) == PRESETS[name]
 
 
 def test_paper_recipes_use_the_papers_solver() -> None:
-    solver = RECIPES["paper-mnist-classification"].make_solver()
-    assert (type(solver).__name__, solver.max_steps) == ("WassersteinFlow", 200)
-    assert solver.step_size == 5.0
-
-
-def test_unknown_solver_is_named() -> None:
-    with pytest.raises(ValueError, match="Newton"):
-        replace(RECIPES["mini-classification"], solver="Newton").make_solver()
+    solver = PRESETS["paper-mnist-classification"].solver
+    assert isinstance(solver, WassersteinFlow)
+    assert (solver.max_steps, solver.step_size) == (200, 5.0)
 
 
 @pytest.mark.parametrize(
     ("name", "kind"), [("mini-classification", Classifier), ("mini-completion", Completer)]
 )
 def test_training_leaves_a_model(name: str, kind: type, tmp_path: Path) -> None:
-    recipe = replace(RECIPES[name], epochs=1, **TINY)
+    recipe = PRESETS[name].changed({**TINY, "epochs": 1})
     model = train(recipe, tmp_path, trainer_options=FEW)
     loaded = kind.from_pretrained(tmp_path / "model")
     for ours, theirs in zip(model.parameters(), loaded.parameters(), strict=True):
         assert torch.equal(ours, theirs)
 
 
-@pytest.mark.parametrize("visits", [1, 3])
+@pytest.mark.parametrize("replay", [1, 3])
 def test_a_killed_run_resumes_exactly(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, visits: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replay: int
 ) -> None:
     monkeypatch.setattr("ddeq.training.replay.SLOTS", 2)
-    options = {**TINY, "epochs": 2, "dropout": 0.1, "visits": visits}
-    recipe: Recipe = replace(RECIPES["mini-classification"], **options)
+    options = {**TINY, "epochs": 2, "network.dropout": 0.1, "replay": replay}
+    recipe: Recipe = PRESETS["mini-classification"].changed(options)
     whole = _losses(recipe, tmp_path / "whole", monkeypatch, kill_at=None)
     first = _losses(recipe, tmp_path / "killed", monkeypatch, kill_at=6)
     rest = _losses(recipe, tmp_path / "killed", monkeypatch, kill_at=None, resume=True)
@@ -70,17 +63,17 @@ def test_a_killed_run_resumes_exactly(
 def test_a_run_killed_while_it_validates_validates_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, epoch: int, save_every: int
 ) -> None:
-    recipe: Recipe = replace(RECIPES["mini-classification"], **TINY, epochs=2)
-    original, die = ClassificationModule.validation_step, True
+    recipe: Recipe = PRESETS["mini-classification"].changed({**TINY, "epochs": 2})
+    original, die = EquilibriumModule.validation_step, True
 
-    def validation_step(self: ClassificationModule, batch: object, index: int) -> object:
+    def validation_step(self: EquilibriumModule, batch: object, index: int) -> object:
         if die and self.current_epoch == epoch:
             raise RuntimeError("killed")
         return original(self, batch, index)
 
     options = {**FEW, "log_every_n_steps": 1}
     train(recipe, tmp_path / "whole", save_every=save_every, trainer_options=options)
-    monkeypatch.setattr(ClassificationModule, "validation_step", validation_step)
+    monkeypatch.setattr(EquilibriumModule, "validation_step", validation_step)
     killed = tmp_path / "killed"
     with pytest.raises(RuntimeError, match="killed"):
         train(recipe, killed, save_every=save_every, trainer_options=options)
@@ -94,19 +87,23 @@ def test_a_run_killed_while_it_validates_validates_again(
     assert weights[0].read_bytes() == weights[1].read_bytes()
 
 
-def test_later_visits_settle_in_the_second_half(
+def test_later_replay_settle_in_the_second_half(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = []
 
-    def loss(self: ClassificationModule, batch: object, seed: int, start: object) -> object:
-        seen.append((self.global_step, start is None, self.model.solver.settle))
+    def settled(solver: Solver) -> int | None:
+        return solver.parts[0].max_steps if isinstance(solver, Chain) else None
+
+    def loss(self: EquilibriumModule, batch: object, seed: int, start: object) -> object:
+        seen.append((self.global_step, start is None, settled(self.model.solver)))
         return original(self, batch, seed, start)
 
-    original = ClassificationModule.loss
+    original = EquilibriumModule.loss
     monkeypatch.setattr("ddeq.training.replay.SLOTS", 2)
-    monkeypatch.setattr(ClassificationModule, "loss", loss)
-    recipe = replace(RECIPES["mini-classification"], **TINY, epochs=2, visits=3)
+    monkeypatch.setattr(EquilibriumModule, "loss", loss)
+    settling = {"solver": Chain(Weiszfeld(4), Picard(26)), **TINY}
+    recipe = PRESETS["mini-classification"].changed({**settling, "epochs": 2, "replay": 3})
     model = train(recipe, tmp_path, trainer_options=FEW)
     assert len(seen) == 8
     assert {settle for step, _, settle in seen if step <= 4} == {None}
@@ -114,7 +111,7 @@ def test_later_visits_settle_in_the_second_half(
         (True, None),
         (False, 1),
     }
-    assert model.solver.settle == recipe.settle
+    assert model.solver == recipe.solver
 
 
 def _losses(
@@ -125,9 +122,9 @@ def _losses(
     resume: bool = False,
 ) -> list[float]:
     losses: list[float] = []
-    original = ClassificationModule.loss
+    original = EquilibriumModule.loss
 
-    def loss(self: ClassificationModule, batch: object, seed: int, start: object) -> object:
+    def loss(self: EquilibriumModule, batch: object, seed: int, start: object) -> object:
         if self.global_step == kill_at:
             raise RuntimeError("killed")
         assert (start is None) == (seed == self.global_step)
@@ -136,7 +133,7 @@ def _losses(
         return result
 
     with monkeypatch.context() as patch:
-        patch.setattr(ClassificationModule, "loss", loss)
+        patch.setattr(EquilibriumModule, "loss", loss)
         if kill_at is None:
             train(recipe, out, resume=resume, save_every=3, trainer_options=FEW)
         else:

@@ -1,4 +1,4 @@
-"""``ddeq plot`` and the figures of :mod:`ddeq.viz.charts`."""
+"""``ddeq plot`` and the figures of :mod:`ddeq.viz.diagrams`."""
 
 from pathlib import Path
 
@@ -8,9 +8,9 @@ import torch
 
 import ddeq
 from ddeq.cli import main
-from ddeq.viz import charts
+from ddeq.viz import diagrams
 from ddeq.viz.drawing import save
-from ddeq.viz.snapshots import check_method, choose, flatten, match, principal_plane
+from ddeq.viz.from_model import check_method, choose, flatten, match, principal_plane
 
 SMALL = {"features": 16, "head_size": 4, "cross_layers": 1}
 
@@ -30,6 +30,7 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         ("samples", "completer", ["--count", "2"]),
         ("samples", "solid", ["--count", "2", "--data", "shapes"]),
         ("flow", "completer", ["--seed", "7"]),
+        ("scans", "solid", ["--count", "2", "--cut", "view"]),
         ("fixed-points", "completer", ["--count", "2"]),
         ("fixed-points", "classifier", ["--task", "classification"]),
         ("embeddings", "classifier", ["--count", "12", "--method", "pca"]),
@@ -51,11 +52,18 @@ def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert main(["plot", "flow", "-o", str(out)]) == 2
     assert "--force" in capsys.readouterr().err
     assert out.read_text() == "mine"
-    for argv in (["-o", "picture.txt"], ["-o", str(tmp_path / "new.png"), "--count", "0"]):
+    new = str(tmp_path / "new.png")
+    for argv in (["-o", "picture.txt"], ["-o", new, "--count", "0"], ["-o", new, "--seed", "-1"]):
         assert main(["plot", "flow", *argv]) == 2
+    assert main(["plot", "turning", "-o", new]) == 2
+    for task in ("regression", "nothing"):
+        assert main(["plot", "embeddings", "--method", "pca", "--task", task, "-o", new]) == 2
+    assert "completion" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("kind", ["samples", "flow", "fixed-points", "embeddings"])
+@pytest.mark.parametrize(
+    "kind", ["samples", "flow", "scans", "turning", "fixed-points", "embeddings"]
+)
 def test_every_kind_explains_itself(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         main(["plot", kind, "--help"])
@@ -67,7 +75,7 @@ def test_every_kind_explains_itself(kind: str, capsys: pytest.CaptureFixture[str
 def test_confusion_of_any_number_of_classes(size: int, tmp_path: Path) -> None:
     counts = np.eye(size, dtype=int) * 9
     counts[0, 1] = 3
-    figure = charts.confusion(counts, [f"class {i}" for i in range(size)])
+    figure = diagrams.confusion(counts, [f"class {i}" for i in range(size)])
     (ax,) = figure.axes
     (image,) = ax.images
     cells = np.asarray(image.get_array())
@@ -79,12 +87,12 @@ def test_confusion_of_any_number_of_classes(size: int, tmp_path: Path) -> None:
     assert (len(ax.texts) > 0) == (size <= 15)
     save(figure, tmp_path / "confusion.png")
     with pytest.raises(ValueError, match="classes need counts"):
-        charts.confusion(counts, ["one"])
+        diagrams.confusion(counts, ["one"])
 
 
 @pytest.mark.parametrize("count", [1, 8, 10, 40])
 def test_class_colors_differ(count: int) -> None:
-    assert len({tuple(np.round(color, 3)) for color in charts.class_colors(count)}) == count
+    assert len({tuple(np.round(color, 3)) for color in diagrams.class_colors(count)}) == count
 
 
 def test_matching_finds_the_permutation() -> None:

@@ -19,7 +19,8 @@ from ddeq.models import Classifier, Completer
 from ddeq.models.base import EquilibriumModel
 from ddeq.models.baselines import PCN, PointNet
 from ddeq.training.optimizer import make_optimizer
-from ddeq.training.recipe import RECIPES, Recipe
+from ddeq.training.presets import PRESETS
+from ddeq.training.recipe import Recipe
 
 __all__ = ["run", "table"]
 
@@ -62,7 +63,7 @@ def measure(
 ) -> Callable[[], dict[str, float]]:
     """Seconds of a training step with its update, and of inference a cloud."""
     torch.manual_seed(seed)
-    recipe = RECIPES[samples.recipe]
+    recipe = PRESETS[samples.recipe]
     x = PointClouds.from_list([torch.from_numpy(cloud) for cloud in samples.clouds])
     model = _ours(samples, recipe, x.dim) if name == "ddeq" else _theirs(samples, x.dim)
     optimizer = make_optimizer(model, recipe.optimizer if name == "ddeq" else "adamw", 1e-3, 0.0)
@@ -79,11 +80,11 @@ def measure(
 
     def both() -> dict[str, float]:
         if isinstance(model, EquilibriumModel):
-            model.solver = recipe.make_solver(-(-sum(recipe.train_steps) // 2))
+            model.solver = recipe.training_solver(-(-sum(recipe.train_steps) // 2))
         training = seconds(train, *timing)
         model.eval()
         if isinstance(model, EquilibriumModel):
-            model.solver = recipe.make_solver()
+            model.solver = recipe.solver
         inference = seconds(infer, *timing) / len(x)
         count = sum(p.numel() for p in model.parameters())
         return {"parameters": count, "training": training, "inference": inference}
@@ -94,10 +95,14 @@ def measure(
 
 def _ours(samples: Samples, recipe: Recipe, dim: int) -> nn.Module:
     """The model of our recipe, with fresh weights."""
-    network = recipe.network() | {"adjoint": PhantomGradient(recipe.applications)}
+    parts: dict[str, Any] = {
+        "network": recipe.network,
+        "solver": recipe.solver,
+        "adjoint": PhantomGradient(recipe.applications),
+    }
     if samples.targets is not None:
-        return Completer(dim, **network)
-    return Classifier(dim, samples.classes, particles=recipe.particles, **network)
+        return Completer(dim, **parts)
+    return Classifier(dim, samples.classes, **parts)
 
 
 def _theirs(samples: Samples, dim: int) -> nn.Module:

@@ -22,15 +22,15 @@ from ddeq.measures.clouds import PointClouds
 from ddeq.measures.divergences import mmd2
 from ddeq.measures.metrics import accuracy, wasserstein2
 from ddeq.models import Classifier, Completer
-from ddeq.solvers import Anderson, Broyden, Picard, Solver, WassersteinFlow, Weiszfeld
+from ddeq.solvers import Anderson, Broyden, Chain, Picard, Solver, WassersteinFlow, Weiszfeld
 from ddeq.solvers.solution import Solution
 
 __all__ = ["METRICS", "SOLVERS", "TARGETS", "run", "table"]
 
 SOLVERS: dict[str, Solver] = {
     "Weiszfeld": Weiszfeld(),
-    "Weiszfeld, settling": Weiszfeld(settle=4),
-    "Anderson on Weiszfeld": Anderson(weiszfeld=True),
+    "Weiszfeld, settling": Chain(Weiszfeld(4), Picard()),
+    "Anderson on Weiszfeld": Anderson(of=Weiszfeld()),
     "Picard": Picard(),
     "Anderson": Anderson(),
     "Broyden": Broyden(),

@@ -31,7 +31,7 @@ from ddeq.measures.clouds import PointClouds
 from ddeq.measures.divergences import mmd2
 from ddeq.models import Classifier, Completer
 from ddeq.models.base import gaussian_particles
-from ddeq.training.recipe import RECIPES
+from ddeq.training.presets import PRESETS
 
 __all__ = ["Problem", "Samples", "digits", "partial_digits", "problem", "solids", "training_step"]
 
@@ -189,7 +189,7 @@ def _classification(samples: Samples, x: PointClouds, head_size: int, seed: int)
 
 def _adjoint(samples: Samples) -> PhantomGradient:
     """A gradient through as many applications of the network as our own training has."""
-    return PhantomGradient(RECIPES[samples.recipe].applications)
+    return PhantomGradient(PRESETS[samples.recipe].applications)
 
 
 def _clouds(arrays: Sequence[np.ndarray]) -> PointClouds:

@@ -21,7 +21,7 @@ from ddeq.bench.tables import duration, megabytes, render, times
 from ddeq.bench.worker import Measured, fresh
 from ddeq.models import Classifier
 from ddeq.solvers import Solver, WassersteinFlow
-from ddeq.training.recipe import RECIPES
+from ddeq.training.presets import PRESETS
 
 __all__ = ["run", "table"]
 
@@ -59,7 +59,7 @@ def run(settings: Settings, track: Track = untracked) -> dict[str, Any]:
 
 def training_steps(samples: Samples) -> int:
     """Mean number of evaluations in our own training of the task."""
-    return -(-sum(RECIPES[samples.recipe].train_steps) // 2)
+    return -(-sum(PRESETS[samples.recipe].train_steps) // 2)
 
 
 def reference_size(samples: Samples, head_size: int, settings: Settings) -> int:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ddeq.cli.errors import UsageError, output_path
+from ddeq.cli.progress import print_line, progress
+from ddeq.io.atomic import atomic_path
 
 if TYPE_CHECKING:
     from ddeq.bench import Settings
@@ -60,7 +62,6 @@ def run(args: argparse.Namespace) -> int:
     pictures = _pictures(args.out, sections, args.force) if args.out else None
 
     from ddeq.bench.machine import describe, machine
-    from ddeq.cli.progress import progress
 
     settings = _settings(args)
     results: dict[str, Any] = {"machine": machine(args.threads), "quick": args.quick}
@@ -70,8 +71,8 @@ def run(args: argparse.Namespace) -> int:
         results[name] = section.run(settings, progress)
         print(f"\n=== {name} ===\n\n{section.table(results[name])}", flush=True)
         if report is not None:  # after each section: what was measured is not lost
-            report.parent.mkdir(parents=True, exist_ok=True)
-            report.write_text(json.dumps(results, indent=2) + "\n")
+            with atomic_path(report) as draft:
+                draft.write_text(json.dumps(results, indent=2) + "\n")
         if pictures is not None:
             _draw(name, results[name], pictures)
     return 0
@@ -100,8 +101,8 @@ def _pictures(name: str, sections: list[str], force: bool) -> Path:
 
 def _draw(section: str, result: dict[str, Any], folder: Path) -> None:
     from ddeq.bench.figures import figures
-    from ddeq.viz.plots import save
+    from ddeq.viz.drawing import save
 
     for name, figure in figures(section, result).items():
         save(figure, folder / name)
-        print(f"picture: {folder / name}")
+        print_line(f"picture: {folder / name}")

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ddeq.cli.errors import UsageError, output_path, written_whole
+from ddeq.cli.errors import UsageError, output_path
+from ddeq.errors import DdeqError
 
 if TYPE_CHECKING:
-    from ddeq.cli.clouds import UserCloud
-    from ddeq.cli.completion import Completion
+    from ddeq.inference import Completion, Hints
+    from ddeq.io.files import CloudFile
 
 __all__ = ["add_parser", "run"]
 
-_MOST_BY_DEFAULT, _MOST = 1024, 4096  # new points; time and memory grow with their square
+_MOST = 4_000_000  # new points
 
 
 def add_parser(subparsers: argparse._SubParsersAction) -> None:
@@ -27,8 +28,11 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
         help="add the points a partial cloud lacks",
         description=(
             "Completes partial clouds. Every point of a file is in the result unchanged, in its "
-            "own units and order; the new points come after, marked where the format can. Of "
-            "more than 1,024 points the network sees 1,024, spread evenly."
+            "own units and order; the new points come after, marked where the format can. They "
+            "get the colour, the normal and what else a ply or pcd file says of the point next to "
+            "them, and the confidence of the model, from 0 to 1, in the field of that name. They "
+            "come at the density of the input; where nothing is missing there are none. Of more "
+            "than 1,024 points the network sees 1,024, spread evenly."
         ),
         epilog="Example: ddeq complete scan.ply -o full.ply --show full.png",
     )
@@ -37,23 +41,58 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument(
         "--points",
         type=int,
-        help=f"how many new points, up to {_MOST} (default: as many as the model takes to be "
-        f"missing, up to {_MOST_BY_DEFAULT})",
+        help=f"how many new points, up to {_MOST:,} (default: as many as the model takes to be "
+        "missing at the density of the input)",
     )
+    parser.add_argument("--only-new", action="store_true", help="write the new points alone")
     parser.add_argument(
         "--surface", type=int, metavar="N", help="of a mesh, N points of its surface, not vertices"
     )
     parser.add_argument("--weights", help="name or folder (default: by the cloud's dimension)")
     parser.add_argument("--show", help="also write a picture: png, svg or pdf (one file only)")
-    parser.add_argument("--trajectory", help="also write an HTML animation (one file only)")
+    parser.add_argument("--trajectory", help="also write a film: html or gif (one file only)")
     parser.add_argument("--seed", type=int, default=0, help="another seed, other new points")
     parser.add_argument("--force", action="store_true", help="overwrite existing files")
+    _add_hints(parser)
     parser.set_defaults(run=run)
+
+
+def _add_hints(parser: argparse.ArgumentParser) -> None:
+    """Adds the options for what a user knows."""
+    group = parser.add_argument_group("what you know of the scan, in its own units")
+    group.add_argument("--up", choices=["z", "y"], default="z", help="the axis that points up")
+    group.add_argument("--box", metavar="X,Y,Z,X,Y,Z", help="new points only in this box")
+    group.add_argument(
+        "--hole", metavar="X,Y,Z,R", help="new points only in this ball, and there for sure"
+    )
+    group.add_argument(
+        "--frame", metavar="X,Y,Z,S", help="centre and size (root mean variance) of the whole"
+    )
+    group.add_argument(
+        "--symmetry",
+        action="store_true",
+        help="it has a vertical plane of symmetry: take what is missing from the other side",
+    )
+
+
+def _hints(args: argparse.Namespace) -> Hints:
+    """The hints of the command line; a box may be given as in ``--box=-1,-1,0,1,1,2``."""
+    from ddeq.inference import Hints
+
+    numbers: dict[str, tuple[float, ...]] = {}
+    for name in ("box", "hole", "frame"):
+        text = getattr(args, name)
+        if text is not None:
+            try:
+                numbers[name] = tuple(float(part) for part in text.split(","))
+            except ValueError:
+                raise UsageError(f"--{name} takes numbers with commas, got {text!r}") from None
+    return Hints(args.up, symmetry=args.symmetry, **numbers)
 
 
 def run(args: argparse.Namespace) -> int:
     """Runs the command; one bad file is named and the others are done."""
-    from ddeq.cli.clouds import expand, for_each_file
+    from ddeq.cli.files import expand, for_each_file, read_user_cloud
     from ddeq.models import Completer
 
     files = expand(args.files)
@@ -61,32 +100,37 @@ def run(args: argparse.Namespace) -> int:
     _check_options(args, several)
     targets = _targets(files, Path(args.out)) if several else {files[0]: Path(args.out)}
     if args.weights:
-        Completer.from_pretrained(args.weights)  # one line if they are no good, not one a file
+        Completer.from_pretrained(args.weights)  # one line if they are no good, not one per file
     if several:
         Path(args.out).mkdir(parents=True, exist_ok=True)
-    return for_each_file(
-        files, lambda cloud: _complete_one(cloud, targets[cloud.file.path], args), args.surface
-    )
+
+    def complete_one(path: Path) -> list[str]:
+        return [_complete_one(read_user_cloud(path, args.surface), targets[path], args)]
+
+    return for_each_file(files, complete_one)
 
 
 def _check_options(args: argparse.Namespace, several: bool) -> None:
+    from ddeq.io.files import is_writable
+
     if args.points is not None and not 1 <= args.points <= _MOST:
         raise UsageError(f"--points must be 1 to {_MOST}, got {args.points}")
+    if several and is_writable(args.out) and not Path(args.out).is_dir():
+        raise UsageError(f"{args.out}: several results go to a folder, this is the name of a file")
     if several and (args.show or args.trajectory):
         raise UsageError("--show and --trajectory take one file at a time")
     if args.show:
         output_path(args.show, (".png", ".svg", ".pdf"), args.force)
     if args.trajectory:
-        output_path(args.trajectory, (".html",), args.force)
+        output_path(args.trajectory, (".html", ".gif"), args.force)
 
 
 def _targets(files: list[Path], folder: Path) -> dict[Path, Path]:
     """Where each file's result goes: the same name, as ply where the format cannot be written."""
-    from ddeq.io.files import WRITABLE
+    from ddeq.io.files import is_writable
 
     targets = {
-        file: folder / (file.name if file.suffix.lower() in WRITABLE else f"{file.stem}.ply")
-        for file in files
+        file: folder / (file.name if is_writable(file) else f"{file.stem}.ply") for file in files
     }
     name, count = Counter(target.name for target in targets.values()).most_common(1)[0]
     if count > 1:
@@ -94,58 +138,73 @@ def _targets(files: list[Path], folder: Path) -> dict[Path, Path]:
     return targets
 
 
-def _complete_one(cloud: UserCloud, target: Path, args: argparse.Namespace) -> str:
+def _complete_one(cloud: CloudFile, target: Path, args: argparse.Namespace) -> str:
     """Completes one cloud, writes what was asked for, and says so in a line."""
-    from ddeq.cli.completion import complete_cloud
-    from ddeq.cli.weights import completer_for
-    from ddeq.io.files import check_target, write_cloud
+    from ddeq.inference import complete_cloud, completer_for
+    from ddeq.io.files import check_target
 
     check_target(target, args.force)  # before the work, not after it
-    original = cloud.file.points
-    model = completer_for(cloud.dim, args.weights)
+    model = completer_for(cloud.points.shape[1], args.weights)
     result = complete_cloud(
-        cloud,
+        cloud.points,
         model,
         seed=args.seed,
         count=args.points,
-        most=_MOST_BY_DEFAULT,
         watch=bool(args.trajectory),
+        hints=_hints(args),
     )
-    new = result.new
-    write_cloud(target, np.concatenate([original, new]), new_from=len(original), force=args.force)
+    if args.only_new and not len(result.new):
+        raise DdeqError(f"{cloud.path}: nothing seems to be missing, there are no points to write")
+    _write(cloud, result, target, args)
     if args.show:
-        _show(args.show, original, new)
+        _show(args.show, cloud.points, result)
     if args.trajectory:
         _animate(args.trajectory, result, cloud)
-    kept = f"{len(original):,} points kept, {len(new):,} added"
-    return f"{cloud.file.path} ({cloud.file.kind}) -> {target}: {kept}"
+    added = f"{len(result.new):,} added" if len(result.new) else "nothing seems to be missing"
+    kept = "new points alone" if args.only_new else f"{len(cloud.points):,} points kept"
+    line = f"{cloud.path} ({cloud.kind}) -> {target}: {kept}, {added}"
+    if result.unlike:
+        line += "; this is unlike anything the model was trained on"
+        line += ", the new points are guesses" if len(result.new) else ""
+    return line
 
 
-def _show(path: str, original: np.ndarray, new: np.ndarray) -> None:
-    from ddeq.viz import plots
+def _write(cloud: CloudFile, result: Completion, target: Path, args: argparse.Namespace) -> None:
+    """Writes the cloud and its new points, or these alone, each with its attributes."""
+    from ddeq.io.attributes import extend_attributes
+    from ddeq.io.files import write_cloud
 
-    figure = plots.completion_picture(_some(original), new)
-    written_whole(path, lambda draft: plots.save(figure, draft))
+    new, count, rest = result.new, len(cloud.points), dict(cloud.attributes)
+    full = np.concatenate([cloud.points, new])
+    if result.confidence is not None:
+        given = rest.get("confidence", np.ones(count, dtype=np.float32))
+        rest["confidence"] = np.concatenate([given, result.confidence.astype(given.dtype)])
+    if args.only_new:
+        rest = {name: values[count:] for name, values in extend_attributes(rest, full).items()}
+        write_cloud(target, new, attributes=rest, force=args.force)
+        return
+    write_cloud(target, full, new_from=count, attributes=rest, force=args.force)
 
 
-def _animate(path: str, result: Completion, cloud: UserCloud) -> None:
-    from ddeq.viz.animation import write_animation
+def _show(path: str, original: np.ndarray, result: Completion) -> None:
+    from ddeq.viz import drawing, pictures
 
-    written_whole(
-        path,
-        lambda draft: write_animation(
-            draft,
-            result.frames,
-            fixed=_some(cloud.file.points),
-            residuals=result.residuals,
-            spread=result.spread,
-            title=f"Completing {cloud.file.path.name}",
-        ),
-    )
+    rows = _some(np.arange(len(result.new)))
+    sure = None if result.confidence is None else result.confidence[rows]
+    figure = pictures.completion_picture(_some(original), result.new[rows], sure)
+    drawing.save(figure, path)
+
+
+def _animate(path: str, result: Completion, cloud: CloudFile) -> None:
+    from ddeq.viz.films import write_film
+    from ddeq.viz.turning import Film
+
+    film = Film(_some(cloud.points), result.frames)
+    write_film(path, film, f"Completing {cloud.path.name}", result.residuals, result.spread)
 
 
 def _some(points: np.ndarray, most: int = 20_000) -> np.ndarray:
-    """All points, or so many of them that a picture still shows the cloud, ``(n, d)``."""
+    """All rows, or so many of them that a picture still shows the cloud, ``(n, ...)``."""
     if len(points) <= most:
         return points
     chosen = np.random.default_rng(0).choice(len(points), most, replace=False)

@@ -13,11 +13,12 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     """Adds the command's options."""
     parser = subparsers.add_parser(
         "demo",
-        help="draw, rub out and complete clouds in the browser",
+        help="cut and complete scans and digits in the browser",
         description=(
-            "Opens a page on which you draw a digit, pick a digit or a shape, or bring a cloud "
-            "file, rub out a part of it, and watch free particles flow to where points are "
-            "missing. Everything runs on this machine and nothing leaves it. Ctrl-C ends it."
+            "Opens a page on which you pick a scanned object or a digit, draw one, or bring a "
+            "cloud file, take a part of it away with a brush, a ball or a camera, and watch free "
+            "particles flow to where points are missing. Everything runs on this machine and "
+            "nothing leaves it. Ctrl-C ends it."
         ),
         epilog="Example: ddeq demo --port 9000",
     )
@@ -45,15 +46,12 @@ def run(args: argparse.Namespace) -> int:
             f"cannot listen at {args.host}:{args.port}: {reason}; try --port 0 for any free port"
         ) from error
     with server:
-        try:
-            print(f"ddeq demo: {server.url}  (Ctrl-C ends it)", flush=True)
-            if args.host not in ("127.0.0.1", "localhost"):
-                print("everyone who can reach this machine can use it", flush=True)
-            if not args.no_browser:
-                _open(server.url)
-            server.serve_forever()
-        except KeyboardInterrupt:
-            print()
+        print(f"ddeq demo: {server.url}  (Ctrl-C ends it)", flush=True)
+        if args.host not in ("127.0.0.1", "localhost"):
+            print("everyone who can reach this machine can use it", flush=True)
+        if not args.no_browser:
+            _open(server.url)
+        server.serve_forever()
     return 0
 
 

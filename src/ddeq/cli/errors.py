@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-import os
-import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-__all__ = ["UsageError", "output_path", "written_whole"]
+from ddeq.errors import DdeqError
+
+__all__ = ["UsageError", "missing_package", "output_path"]
+
+_EXTRA = ("lightning", "tensorboard")
+_DISTRIBUTIONS = {
+    "PIL": "pillow",
+    "laspy": "'laspy[lazrs]'",
+    "ot": "POT",
+    "sklearn": "scikit-learn",
+    "umap": "umap-learn",
+    "yaml": "PyYAML",
+}
 
 
-class UsageError(ValueError):
-    """Bad usage or bad input; the message is one line. The command line exits with status 2."""
+class UsageError(DdeqError):
+    """Bad usage; the message is one line. The command line exits with status 2."""
 
 
 def output_path(name: str, endings: Sequence[str], force: bool = False) -> Path:
@@ -37,13 +47,18 @@ def output_path(name: str, endings: Sequence[str], force: bool = False) -> Path:
     return path
 
 
-def written_whole(name: str | Path, write: Callable[[Path], None]) -> None:
-    """Lets ``write`` fill a draft beside the file and moves it into place when it is whole."""
-    path = Path(name)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".ddeq-{secrets.token_hex(8)}{path.suffix}")
-    try:
-        write(draft)
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
+def missing_package(command: str, module: str) -> str:
+    """One line that says which packages to install for a module that is not there.
+
+    Example:
+        >>> missing_package("plot", "umap.umap_")
+        'plot needs umap-learn, which is not installed: pip install umap-learn'
+    """
+    package = module.partition(".")[0]
+    if package in _EXTRA:
+        return (
+            f"{command} needs {package}, which is not installed: pip install {' '.join(_EXTRA)} "
+            "(or 'distributional-deq[train]')"
+        )
+    name = _DISTRIBUTIONS.get(package, package)
+    return f"{command} needs {name}, which is not installed: pip install {name}"

@@ -5,9 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ddeq.cli.comparison import add_options, compare
 from ddeq.cli.errors import UsageError, output_path
+from ddeq.errors import DdeqError
+
+if TYPE_CHECKING:
+    from ddeq.data import CloudDataset
+    from ddeq.tasks import Report, Task
 
 __all__ = ["add_parser", "run"]
 
@@ -25,7 +31,9 @@ completion, free: new points x against the removed ones y; whole: result x again
   OT                 exact optimal transport cost min E|x - y|, Euclidean ground cost
   Chamfer            mean squared distance to the nearest point of the other cloud, both ways
                      added
-both:
+regression:
+  squared error      (value - target)^2, and absolute error |value - target|
+every task:
   relative residual  MMD^2(z, F(z)) at the equilibrium over that at the start
   spread             root mean square distance of the particles from their mean (0: collapsed)
   solver steps       evaluations of the network until the cloud's solve stopped
@@ -73,6 +81,7 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true", help="print JSON")
+    add_options(parser)
     parser.set_defaults(run=run)
 
 
@@ -82,91 +91,76 @@ def run(args: argparse.Namespace) -> int:
 
     from ddeq.cli.train import parse_recipe
     from ddeq.data import load
+    from ddeq.evaluation import evaluate
+    from ddeq.models import Completer
 
     recipe = parse_recipe(args.recipe, ["--data", args.data] if args.data else [])
     if args.limit is not None and args.limit < 1:
         raise UsageError(f"--limit must be at least 1, got {args.limit}")
-    if args.confusion and recipe.task != "classification":
-        raise UsageError("--confusion is for classification: a completion has no classes")
-    if args.even and recipe.task != "classification":
-        raise UsageError("--even is for classification: completion has unit variance anyway")
-    if args.own_frame and recipe.task != "completion":
-        raise UsageError("--own-frame is for completion: a classifier sees the whole cloud")
+    task = type(recipe.task)
+    options = _options(task, args)
     if args.confusion:
         output_path(args.confusion, (".png", ".svg", ".pdf"), args.force)
-    data = load(recipe.data, "test", args.data_root)
+    data = load(recipe.data, "test", args.data_root, recipe.surface or None)
     if args.limit is not None:
         data = data.subset(np.arange(min(args.limit, len(data))))
     weights = args.weights or _SHIPPED_FOR.get(recipe.data, recipe.data)
-    measure = _classification if recipe.task == "classification" else _completion
-    result = measure(weights, data, args)
+    if args.protocol:
+        if not issubclass(task.model_type, Completer):
+            raise UsageError(f"--protocol is not for {task.name}")
+        return compare(weights, data, load(recipe.data, "train", args.data_root), args)
+    model = task.model_type.from_pretrained(weights)
+    try:
+        report = evaluate(model, data, args.batch_size, args.seed, _shown, **options)
+    except DdeqError as error:
+        raise DdeqError(f"{weights}: {error}") from error
     if args.json:
-        print(json.dumps({"weights": weights, "clouds": len(data), **result}, indent=2))
+        print(json.dumps(_plain(weights, data, report), indent=2))
+    else:
+        _show(weights, data, report)
+    if args.confusion:
+        _draw(args.confusion, report.confusion, data.classes, quiet=args.json)
     return 0
 
 
-def _classification(weights: str, data: Any, args: argparse.Namespace) -> dict[str, Any]:
-    from ddeq.evaluation import batches, evaluate_classifier
-    from ddeq.models import Classifier
-
-    model = Classifier.from_pretrained(weights)
-    _check(model, data, weights)
-    if len(model.classes) != len(data.classes):
-        known, present = len(model.classes), len(data.classes)
-        raise ValueError(f"{weights} knows {known} classes, {data.name} has {present} (--data)")
-    data = data if args.even else data.in_proportion()
-    report = evaluate_classifier(model, data, _shown(batches(data, args.batch_size)), args.seed)
-    rows = {"accuracy": report.accuracy, "cross entropy": report.cross_entropy}
-    rows |= report.equilibrium
-    if not args.json:
-        frame = "unit variance per coordinate" if args.even else "their own proportions"
-        print(f"{weights} on {len(data)} clouds of {data.name}, in {frame}")
-        _table(rows)
-        for name, share in zip(data.classes, report.per_class(), strict=True):
-            print(f"  {name:18}{100 * share:6.2f} %")
-    if args.confusion:
-        _draw(args.confusion, report.confusion, data.classes, quiet=args.json)
-    plain = {name: vars(mean) for name, mean in rows.items()}
-    return {**plain, "confusion": report.confusion.tolist()}
+def _options(task: type[Task], args: argparse.Namespace) -> dict[str, Any]:
+    """The task's own options; those of another task are refused."""
+    given = {"even": args.even, "own_frame": args.own_frame, "noise": args.noise}
+    for name, value in given.items():
+        if value and name not in task.evaluation_options:
+            raise UsageError(f"--{name.replace('_', '-')} is not for {task.name}")
+    if args.confusion and not task.has_classes:
+        raise UsageError(f"--confusion is not for {task.name}: it has no classes")
+    return {name: value for name, value in given.items() if value}
 
 
-def _check(model: Any, data: Any, weights: str) -> None:
-    dim = model.config()["dim"]
-    if dim != data.dim:
-        raise ValueError(f"{weights} is for {dim}-D clouds, {data.name} is {data.dim}-D (--data)")
+def _plain(weights: str, data: CloudDataset, report: Report) -> dict[str, Any]:
+    """A report as JSON values."""
+    values: dict[str, Any] = {"weights": weights, "clouds": len(data)}
+    values |= {name: vars(mean) for name, mean in report.metrics.items()}
+    if report.confusion is not None:
+        values["confusion"] = report.confusion.tolist()
+    return values
+
+
+def _show(weights: str, data: CloudDataset, report: Report) -> None:
+    print(f"{weights} on {len(data)} clouds of {data.name}, in {report.frame}")
+    for name, mean in report.metrics.items():
+        print(f"{name:20}{mean.value:10.5f} +- {mean.error:.5f}")
+    for name, share in report.per_class.items():
+        print(f"  {name:18}{100 * share:6.2f} %")
 
 
 def _draw(path: str, counts: Any, classes: Sequence[str], quiet: bool) -> None:
-    from ddeq.viz.charts import confusion
-    from ddeq.viz.plots import save
+    from ddeq.viz.diagrams import confusion
+    from ddeq.viz.drawing import save
 
     save(confusion(counts, classes), path)
     if not quiet:
         print(f"picture: {path}")
 
 
-def _completion(weights: str, data: Any, args: argparse.Namespace) -> dict[str, Any]:
-    from ddeq.evaluation import batches, evaluate_completer, partial_tasks
-    from ddeq.models import Completer
-
-    model = Completer.from_pretrained(weights)
-    _check(model, data, weights)
-    tasks = partial_tasks(data, args.noise, args.seed)
-    indices = _shown(batches(tasks, args.batch_size))
-    rows = evaluate_completer(model, tasks, indices, args.seed, args.own_frame)
-    if not args.json:
-        frame = "each cloud's own frame" if args.own_frame else "the frame of the whole"
-        print(f"{weights} on {len(tasks)} clouds of {data.name}, in {frame}")
-        _table(rows)
-    return {name: vars(mean) for name, mean in rows.items()}
-
-
 def _shown(indices: Any) -> Iterable[list[int]]:
     from ddeq.cli.progress import progress
 
     return progress(indices, len(indices), "batches")
-
-
-def _table(rows: dict[str, Any]) -> None:
-    for name, mean in rows.items():
-        print(f"{name:20}{mean.value:10.5f} +- {mean.error:.5f}")

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ddeq.cli.errors import UsageError, output_path
-from ddeq.cli.progress import progress
+from ddeq.cli.progress import print_line, progress
 from ddeq.gallery.rotation import PARTICLES, RotationFlow, figure, rotation_flow
 from ddeq.measures import kernels
 
@@ -64,13 +64,13 @@ def run(args: argparse.Namespace) -> int:
     picture = output_path(args.out, (".png", ".svg", ".pdf"), args.force)
     animation = args.animation and output_path(args.animation, (".html", ".gif"), args.force)
     flow = _flow(args)
-    from ddeq.viz.plots import save
+    from ddeq.viz.drawing import save
 
     save(figure(flow), picture)
-    print(f"picture: {picture}")
+    print_line(f"picture: {picture}")
     if animation:
         _animate(animation, flow)
-        print(f"animation: {animation}")
+        print_line(f"animation: {animation}")
     _report(flow)
     return 0
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ddeq.cli.errors import UsageError, output_path
+from ddeq.cli.progress import print_line, progress
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,6 +29,20 @@ _ABOUT = {
         "the target. --count gives more clouds, a row each.",
         "Example: ddeq plot flow --seed 3 -o flow-of-a-digit.png",
     ),
+    "scans": (
+        "scanned objects: input, result and truth",
+        "Cuts a part out of scanned objects of the test set and completes them. The network sees "
+        "what is left, in its own frame, and is told nothing else. The objects are drawn by the "
+        "seed. Grey is the input, orange what is new, blue the whole object.",
+        "Example: ddeq plot scans --cut view -o scans.png",
+    ),
+    "turning": (
+        "a scanned object turns while its hole is filled, beside digits: a GIF",
+        "Cuts a part out of a scanned object and of four digits of the test sets and completes "
+        "them in their own frames. The particles move along the solver's iterates that lead to "
+        "the result, slow enough to be followed.",
+        "Example: ddeq plot turning --seed 2 -o turning.gif",
+    ),
     "fixed-points": (
         "equilibria Z* against their images F(Z*)",
         "Shows how good the equilibria are. The latent particles Z* of some clouds (rings) and "
@@ -46,8 +61,16 @@ _ABOUT = {
         "Example: ddeq plot embeddings --count 500 --method pca -o classes.png",
     ),
 }
-_COUNTS = {"samples": 5, "flow": 1, "fixed-points": 4, "embeddings": 1000}
-_TASKS = {"fixed-points": "completion", "embeddings": "classification"}
+_COUNTS = {"samples": 5, "flow": 1, "scans": 12, "fixed-points": 4, "embeddings": 1000}
+_CUTS = ("balls", "brush", "half", "view")
+_DIGITS = 4
+_TASKS = {
+    "samples": "completion",
+    "flow": "completion",
+    "fixed-points": "completion",
+    "embeddings": "classification",
+}
+_ANY_TASK = ("fixed-points", "embeddings")
 
 
 def add_parser(subparsers: argparse._SubParsersAction) -> None:
@@ -68,9 +91,23 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
 
 
 def _add_kind(parser: argparse.ArgumentParser, kind: str) -> None:
+    parser.add_argument("--seed", type=int, default=0, help="which clouds, and the particles (0)")
+    parser.add_argument("--force", action="store_true", help="overwrite an existing file")
+    if kind in ("scans", "turning"):
+        cut = "balls"
+        parser.add_argument("--cut", choices=_CUTS, default=cut, help=f"what is missing ({cut})")
+    if kind == "turning":
+        parser.add_argument("-o", "--out", default="turning.gif", help="gif (turning.gif)")
+        return
     count, out = _COUNTS[kind], f"{kind}.png"
     parser.add_argument("-o", "--out", default=out, help=f"png, svg or pdf ({out})")
     parser.add_argument("--count", type=int, default=count, help=f"how many clouds ({count})")
+    parser.add_argument("--weights", help="name or folder (default: by the data's dimension)")
+    if kind != "scans":
+        _add_data(parser, kind)
+
+
+def _add_data(parser: argparse.ArgumentParser, kind: str) -> None:
     parser.add_argument(
         "--data",
         default="mnist-mini",
@@ -78,13 +115,10 @@ def _add_kind(parser: argparse.ArgumentParser, kind: str) -> None:
         "shapes needs no download either)",
     )
     parser.add_argument("--data-root", help="folder with data you have (default: $DDEQ_DATA)")
-    parser.add_argument("--weights", help="name or folder (default: by the data's dimension)")
-    if kind in _TASKS:
+    parser.set_defaults(task=_TASKS[kind])
+    if kind in _ANY_TASK:
         parser.add_argument(
-            "--task",
-            choices=("classification", "completion"),
-            default=_TASKS[kind],
-            help=f"whose latent particles: a classifier's or a completer's ({_TASKS[kind]})",
+            "--task", help=f"whose latent particles: classification, completion ({_TASKS[kind]})"
         )
     if kind == "embeddings":
         parser.add_argument(
@@ -93,91 +127,136 @@ def _add_kind(parser: argparse.ArgumentParser, kind: str) -> None:
             default="tsne",
             help="tsne needs scikit-learn, umap needs umap-learn, pca needs nothing (tsne)",
         )
-    parser.add_argument("--seed", type=int, default=0, help="which clouds, and the particles (0)")
-    parser.add_argument("--force", action="store_true", help="overwrite an existing file")
 
 
 def run(args: argparse.Namespace) -> int:
     """Runs the command."""
+    if args.seed < 0:
+        raise UsageError(f"--seed must not be negative, got {args.seed}")
+    if args.kind == "turning":
+        return _turning(args)
     path = output_path(args.out, (".png", ".svg", ".pdf"), args.force)
     if args.count < 1:
         raise UsageError(f"--count must be at least 1, got {args.count}")
     from ddeq.data import load
-    from ddeq.viz.plots import save
-    from ddeq.viz.snapshots import check_method
+    from ddeq.viz.drawing import save
+    from ddeq.viz.from_model import check_method
 
     check_method(getattr(args, "method", "pca"))
-    data = load(args.data, "test", args.data_root)
+    named = (args.data, "test", args.data_root) if args.kind != "scans" else ("scans", "test")
+    data = load(*named)
     kinds: dict[str, Callable[[Any, argparse.Namespace], Figure]] = {
         "samples": _samples,
         "flow": _flow,
+        "scans": _scans,
         "fixed-points": _fixed_points,
         "embeddings": _embeddings,
     }
     save(kinds[args.kind](data, args), path)
-    print(f"picture: {path}")
+    print_line(f"picture: {path}")
     return 0
 
 
 def _samples(data: Any, args: argparse.Namespace) -> Figure:
-    from ddeq.cli.weights import completer_for
-    from ddeq.evaluation import partial_tasks
-    from ddeq.viz.plots import completion_grid
-    from ddeq.viz.snapshots import choose, completions
+    from ddeq.viz.from_model import choose, completions
+    from ddeq.viz.pictures import completion_grid
 
-    model, tasks = completer_for(data.dim, args.weights), partial_tasks(data, seed=args.seed)
-    items = [tasks[i] for i in choose(data, args.count, args.seed)]
-    return completion_grid(completions(model, items, data.classes, args.seed))
+    asked = _asked(data, args)
+    items = [asked.items[i] for i in choose(data, args.count, args.seed)]
+    return completion_grid(completions(asked.model, items, data.classes, args.seed))
 
 
 def _flow(data: Any, args: argparse.Namespace) -> Figure:
-    from ddeq.cli.weights import completer_for
-    from ddeq.evaluation import partial_tasks
-    from ddeq.viz.charts import flows
-    from ddeq.viz.snapshots import choose, flow
+    from ddeq.viz.from_model import choose, flow
+    from ddeq.viz.pictures import flows
 
-    model, tasks = completer_for(data.dim, args.weights), partial_tasks(data, seed=args.seed)
+    asked = _asked(data, args)
     # the classes in turn, beginning with one that the seed says
     begin = args.seed % len(data.classes)
-    items = [tasks[i] for i in choose(data, begin + args.count, args.seed)[begin:]]
-    return flows([flow(model, item, data.classes[item.label], args.seed) for item in items])
+    items = [asked.items[i] for i in choose(data, begin + args.count, args.seed)[begin:]]
+    return flows([flow(asked.model, item, data.classes[item.label], args.seed) for item in items])
+
+
+def _scans(data: Any, args: argparse.Namespace) -> Figure:
+    from ddeq.cli.showing import choose_scans, cut_and_complete, readable
+    from ddeq.viz.posters import scan_sheet
+
+    chosen = choose_scans(data, args.count, args.seed)
+    return scan_sheet(
+        [
+            cut_and_complete(
+                data, i, args.cut, args.seed, args.weights, title=readable(data.names[i])
+            )[0]
+            for i in progress(chosen, len(chosen), "scans")
+        ]
+    )
+
+
+def _turning(args: argparse.Namespace) -> int:
+    """Writes the film."""
+    from ddeq.cli.showing import choose_scans, cut_and_complete, first_scan
+    from ddeq.data import load
+    from ddeq.viz.from_model import choose
+    from ddeq.viz.turning import Film, write_turning
+
+    path = output_path(args.out, (".gif",), args.force)
+    scans, digits = load("scans", "test"), load("mnist-mini", "test")
+    solid = first_scan(scans) if args.seed == 0 else choose_scans(scans, 1, args.seed)[0]
+    flat = choose(digits, 10, args.seed)[2 : 2 + _DIGITS]
+    films = []
+    for data, i in ((scans, solid), *((digits, i) for i in flat)):
+        cut = args.cut if data is scans or args.cut != "view" else "half"
+        item, found = cut_and_complete(data, i, cut, args.seed, watch=True)
+        films.append(Film(item.input, found.frames))
+    write_turning(path, films[0], films[1:])
+    print_line(f"picture: {path}")
+    return 0
 
 
 def _fixed_points(data: Any, args: argparse.Namespace) -> Figure:
-    from ddeq.data import collate, collate_partial
-    from ddeq.viz.charts import fixed_points
-    from ddeq.viz.snapshots import choose, match
+    from ddeq.viz.diagrams import fixed_points
+    from ddeq.viz.from_model import choose, match
 
-    model, items = _model_and_items(data, args)
+    asked = _asked(data, args)
     chosen = choose(data, args.count, args.seed)
-    batch = [items[i] for i in chosen]
-    x = (collate if args.task == "classification" else collate_partial)(batch)[0]
-    solution = model.latent(x, args.seed)[1]
+    x = asked.task.collate([asked.items[i] for i in chosen])[0]
+    solution = asked.model.latent(x, args.seed)[1]
     residual, spread = solution.relative_residual.mean(), solution.spread.mean()
     print(f"mean over clouds: relative residual {residual:.1e}, spread {spread:.2f}")
     return fixed_points(*match(solution, [data.classes[data.labels[i]] for i in chosen]))
 
 
 def _embeddings(data: Any, args: argparse.Namespace) -> Figure:
-    from ddeq.cli.progress import progress
     from ddeq.data import LengthBuckets
-    from ddeq.viz.charts import embeddings
-    from ddeq.viz.snapshots import choose, flatten, pooled
+    from ddeq.viz.diagrams import embeddings
+    from ddeq.viz.from_model import choose, flatten, pooled
 
-    model, items = _model_and_items(data, args)
+    asked = _asked(data, args)
     chosen = choose(data, args.count, args.seed)
     buckets = LengthBuckets(data.lengths[chosen], 64, shuffle=False)
     batches = [[chosen[i] for i in batch] for batch in buckets]
     shown = progress(batches, len(batches), "batches")
-    features, labels = pooled(model, items, shown, args.seed)
+    features, labels = pooled(asked.model, asked.items, shown, args.seed, asked.task.collate)
     return embeddings(flatten(features, args.method, args.seed), labels, data.classes)
 
 
-def _model_and_items(data: Any, args: argparse.Namespace) -> tuple[Any, Any]:
-    """The model of the task, and the data as it takes them."""
-    from ddeq.cli.weights import classifier_for, completer_for
-    from ddeq.evaluation import partial_tasks
+class _Asked(NamedTuple):
+    """A task, a model of it, and what the model is asked: an item per cloud."""
 
-    if args.task == "classification":
-        return classifier_for(data.dim, args.weights), data.in_proportion()
-    return completer_for(data.dim, args.weights), partial_tasks(data, seed=args.seed)
+    task: Any
+    model: Any
+    items: Any
+
+
+def _asked(data: Any, args: argparse.Namespace) -> _Asked:
+    """The task that was named, if it has pictures of this kind, and what belongs to it."""
+    from ddeq.inference import model_for
+    from ddeq.registry import known
+    from ddeq.tasks import Task
+
+    task = Task.of(args.task)()
+    if args.kind not in task.plots:
+        able = sorted({kind.name for kind in known(Task).values() if args.kind in kind.plots})
+        raise UsageError(f"{args.task} has no {args.kind}: these have, {', '.join(able)}")
+    model = model_for(task.model_type, data.dim, args.weights)
+    return _Asked(task, model, task.items(task.prepare(data), training=False, seed=args.seed))

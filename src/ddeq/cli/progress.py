@@ -7,6 +7,8 @@ import time
 from collections.abc import Generator, Iterable
 from typing import TextIO, TypeVar
 
+from ddeq.errors import printable
+
 __all__ = ["print_line", "progress"]
 
 Item = TypeVar("Item")
@@ -50,9 +52,9 @@ def progress(
         stream.flush()
 
 
-def print_line(text: str, stream: TextIO) -> None:
-    """Prints a line where a progress line may stand."""
+def print_line(text: str, stream: TextIO | None = None) -> None:
+    """Prints a line, with control characters written out, where a progress line may stand."""
     if sys.stderr.isatty():
         sys.stderr.write("\r\x1b[K")
         sys.stderr.flush()
-    print(text, file=stream, flush=True)
+    print(printable(text), file=sys.stdout if stream is None else stream, flush=True)

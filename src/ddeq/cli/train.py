@@ -4,18 +4,37 @@ from __future__ import annotations
 
 import argparse
 import inspect
-import os
 import re
-import shutil
+import sys
 import textwrap
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ddeq.errors import DdeqError
+
 if TYPE_CHECKING:
+    from ddeq.data import CloudDataset
     from ddeq.training import Recipe
 
 __all__ = ["add_parser", "parse_recipe", "run"]
+
+_DESCRIPTION = (
+    "Trains a model on a folder of clouds, or by a recipe: a name (ddeq train --list), or "
+    "a recipe.yaml that an earlier run wrote. A folder has a sub-folder per class; a CSV "
+    "file has the columns file and label, or target. Every field of the recipe is an "
+    "option, given after its name: --epochs 2 --train-steps [4,8] --solver.max_steps 12; "
+    "ddeq train RECIPE --print shows their values. The model is left in OUT/model, the "
+    "recipe in OUT/recipe.yaml, figures in OUT/metrics.csv and for TensorBoard, a picture "
+    "of each validation in OUT/samples, and checkpoints, from which a killed run goes on "
+    "exactly, in OUT/checkpoints."
+)
+_EXAMPLES = (
+    "Examples: ddeq train ./furniture --minutes 10 -o runs/mine; "
+    "ddeq train mini-classification --epochs 3 -o runs/try; "
+    "ddeq train runs/try/recipe.yaml --init runs/try/model -o runs/more"
+)
 
 
 def add_parser(subparsers: argparse._SubParsersAction) -> None:
@@ -23,30 +42,31 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     parser = subparsers.add_parser(
         "train",
         help="train a model",
-        description=(
-            "Trains a model by a recipe: a name (ddeq train --list), or a recipe.yaml that an "
-            "earlier run wrote. Every field of the recipe is an option, given after its name: "
-            "--epochs 2 --train-steps [4,8]; ddeq train RECIPE --print shows their values. The "
-            "model is left in OUT/model, the recipe in OUT/recipe.yaml, figures in "
-            "OUT/metrics.csv and for TensorBoard, a picture of each epoch in OUT/samples, and "
-            "checkpoints, from which a killed run goes on exactly, in OUT/checkpoints."
-        ),
-        epilog=(
-            "Examples: ddeq train mini-classification --epochs 3 -o runs/try; "
-            "ddeq train runs/try/recipe.yaml --init runs/try/model -o runs/more"
-        ),
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
         allow_abbrev=False,  # --data is a field of the recipe, not short for --data-root
         add_help=False,
     )
     parser.add_argument("-h", "--help", action=_Help, nargs=0, help="show this and stop")
-    parser.add_argument("recipe", nargs="?", help="name of a recipe, or a YAML file")
+    parser.add_argument(
+        "recipe", nargs="?", help="name of a recipe, a YAML file, or a folder or CSV of own clouds"
+    )
     parser.add_argument("-o", "--out", help="folder of the run (default: runs/RECIPE)")
     parser.add_argument("--data-root", help="folder with data you have (default: $DDEQ_DATA)")
     parser.add_argument("--init", metavar="WEIGHTS", help="fine-tune: start from a name or folder")
+    parser.add_argument(
+        "--from-scratch", action="store_true", help="own clouds: no shipped weights to start from"
+    )
     parser.add_argument("--resume", action="store_true", help="go on after an interruption")
-    parser.add_argument("--force", action="store_true", help="start over in a folder that is used")
-    parser.add_argument("--devices", type=int, metavar="N", help="processes that share each batch")
+    parser.add_argument("--force", action="store_true", help="replace a run that is there")
+    parser.add_argument("--devices", type=int, metavar="N", help="processes per machine")
     parser.add_argument("--nodes", type=int, default=1, metavar="N", help="machines of so many (1)")
+    parser.add_argument(
+        "--precision",
+        choices=["32-true", "bf16-mixed", "16-mixed"],
+        default="32-true",
+        help="of the network in training (32-true); mixed ones pay on a GPU",
+    )
     parser.add_argument("--save-every", type=int, default=200, metavar="N", help="steps (200)")
     parser.add_argument("--log-every", type=int, default=50, metavar="N", help="steps (50)")
     parser.add_argument("--wandb", action="store_true", help="also log to Weights & Biases")
@@ -57,64 +77,92 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the command."""
-    import yaml
-
-    from ddeq.training import RECIPES, train
+    from ddeq.training import PRESETS
+    from ddeq.training.fields import to_yaml
 
     if args.list or args.recipe is None:
-        for name, recipe in RECIPES.items():
-            print(f"{name:34}{recipe.task} of {recipe.data}, {recipe.epochs} epochs")
+        for name, recipe in PRESETS.items():
+            print(f"{name:34}{recipe.task.name} of {recipe.data}, {recipe.epochs} epochs")
         return 0
-    out = Path(args.out or f"runs/{Path(args.recipe).stem}")
-    recipe = _resumed(out, args) if args.resume else parse_recipe(args.recipe, args.rest)
-    text = yaml.safe_dump(_plain(recipe), sort_keys=False)
+    out, recipe, clouds, init = _chosen(args)
     if args.print:
-        print(text, end="")
+        print(to_yaml(recipe), end="")
         return 0
     options = _trainer_options(args, recipe)
-    first = _rank() == 0  # the other processes run the same command beside the first
-    if first:
-        _claim(out, text, args)
-    train(
-        recipe,
-        out,
-        args.data_root,
-        init=args.init,
-        resume=args.resume,
-        save_every=args.save_every,
-        wandb=args.wandb,
-        trainer_options=options,
-    )
-    if first:
+    from ddeq.training import train
+    from ddeq.training.data import CloudData
+    from ddeq.training.interruption import Interrupted
+    from ddeq.training.run import rank
+
+    try:
+        train(
+            recipe,
+            out,
+            args.data_root,
+            data=None if clouds is None else CloudData(recipe, whole=clouds),
+            init=init,
+            resume=args.resume,
+            force=args.force,
+            save_every=args.save_every,
+            wandb=args.wandb,
+            trainer_options=options,
+        )
+    except Interrupted as stop:
+        print(f"ddeq: {stop}", file=sys.stderr)
+        return stop.status
+    if rank() == 0:  # the other processes run the same command beside the first
         print(f"model in {out / 'model'}")
         print(f"measure it with: ddeq eval {out / 'recipe.yaml'} --weights {out / 'model'}")
     return 0
 
 
-def _resumed(out: Path, args: argparse.Namespace) -> Recipe:
-    """The recipe of the run to go on with; only options that are given again replace its fields."""
+def _chosen(
+    args: argparse.Namespace,
+) -> tuple[Path, Recipe, CloudDataset | None, str | None]:
+    """Folder and recipe of the run, own clouds, weights to start from.
+
+    A run that goes on has its own recipe, with options that are given again.
+    """
+    begun = Path(args.recipe)
+    if args.resume and (begun / "recipe.yaml").exists():
+        recipe = parse_recipe(str(begun / "recipe.yaml"), args.rest)
+        return Path(args.out or begun), recipe, None, None
+    out = Path(args.out or f"runs/{begun.resolve().stem}")
+    if begun.is_dir() or begun.suffix.lower() == ".csv":
+        if args.resume and (out / "recipe.yaml").exists():
+            return out, parse_recipe(str(out / "recipe.yaml"), args.rest), None, None
+        return out, *_own(args)
+    return *_named(out, args), None, args.init
+
+
+def _own(args: argparse.Namespace) -> tuple[Recipe, CloudDataset | None, str | None]:
+    """A recipe for own clouds, and the shipped weights that it starts from."""
+    from ddeq.training.own_data import own_recipe
+
+    given = dict(_pairs(args.rest))
+    surface = given.get("surface", "0")
+    if not surface.isdigit():
+        raise DdeqError(f"--surface must be a number of points, got {surface!r}")
+    transfer = not args.from_scratch and args.init is None
+    own = own_recipe(args.recipe, given.get("task"), args.data_root, int(surface), transfer)
+    recipe = with_options(own.recipe, args.rest)
+    same = (recipe.data, recipe.surface) == (own.recipe.data, own.recipe.surface)
+    return recipe, own.clouds if same else None, args.init or own.init
+
+
+def _named(out: Path, args: argparse.Namespace) -> tuple[Path, Recipe]:
+    """Folder and recipe of a run by the name of a recipe or a file."""
     named = parse_recipe(args.recipe, args.rest)
-    if not (out / "recipe.yaml").exists():
-        return named
-    begun = parse_recipe(str(out / "recipe.yaml"), args.rest)
-    if (begun.task, begun.data) != (named.task, named.data):
-        raise ValueError(
-            f"{out} holds {begun.task} of {begun.data}, not {named.task} of {named.data}: "
+    if not args.resume or not (out / "recipe.yaml").exists():
+        return out, named
+    kept = parse_recipe(str(out / "recipe.yaml"), args.rest)
+    if (kept.task.name, kept.data) != (named.task.name, named.data):
+        asked = f"{named.task.name} of {named.data}"
+        raise DdeqError(
+            f"{out} holds {kept.task.name} of {kept.data}, not {asked}: "
             "choose another folder with -o"
         )
-    return begun
-
-
-def _claim(out: Path, text: str, args: argparse.Namespace) -> None:
-    """Makes the folder of a run, which must not hold another one; ``--force`` removes that."""
-    used = (out / "recipe.yaml").exists()
-    if used and not (args.resume or args.force):
-        raise ValueError(f"{out} holds a run: add --resume to go on with it, --force to start over")
-    if used and not args.resume:
-        for name in ("checkpoints", "samples", "tensorboard", "model"):
-            shutil.rmtree(out / name, ignore_errors=True)
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "recipe.yaml").write_text(text)
+    return out, kept
 
 
 def _trainer_options(args: argparse.Namespace, recipe: Recipe) -> dict[str, Any]:
@@ -122,67 +170,71 @@ def _trainer_options(args: argparse.Namespace, recipe: Recipe) -> dict[str, Any]
     for name in ("devices", "nodes", "save_every", "log_every"):
         value = getattr(args, name)
         if value is not None and value < 1:
-            raise ValueError(f"--{name.replace('_', '-')} must be at least 1, got {value}")
+            raise DdeqError(f"--{name.replace('_', '-')} must be at least 1, got {value}")
     if args.wandb:
         from ddeq.training.loggers import check_wandb
 
         check_wandb()
-    options: dict[str, Any] = {"log_every_n_steps": args.log_every, "num_nodes": args.nodes}
+    options: dict[str, Any] = {
+        "log_every_n_steps": args.log_every,
+        "num_nodes": args.nodes,
+        "precision": args.precision,
+    }
     if args.devices is not None:
         options["devices"] = args.devices
     processes = (args.devices or 1) * args.nodes
+    if processes > 1 and recipe.minutes:
+        raise DdeqError("--minutes is for one process: several would not keep the same time")
     if processes > 1:
         options["strategy"] = "ddp"
     if recipe.batch_size % processes:
-        raise ValueError(
+        raise DdeqError(
             f"batch_size {recipe.batch_size} cannot be divided among {processes} processes"
         )
     return options
 
 
-def _rank() -> int:
-    """Which of the processes that share the batches this is."""
-    for name in ("RANK", "SLURM_PROCID"):
-        if name in os.environ:
-            return int(os.environ[name])
-    return max(int(os.environ.get(name, 0)) for name in ("LOCAL_RANK", "NODE_RANK"))
-
-
-def parse_recipe(name: str, options: list[str]) -> Recipe:
+def parse_recipe(name: str, options: Sequence[str]) -> Recipe:
     """A recipe by name or from a file, with fields replaced by ``--field value`` options.
 
-    A field may be written with dashes, ``--batch-size``, as other options are.
+    A field may be written with dashes, ``--batch-size``, as other options are, and be nested,
+    ``--solver.max_steps``.
     """
-    from jsonargparse import ArgumentParser
+    from ddeq.training import PRESETS
+    from ddeq.training.fields import from_plain, read_yaml
 
-    from ddeq.training import RECIPES, Recipe
-
-    parser = ArgumentParser(prog=f"ddeq train {name}", exit_on_error=False)
-    parser.add_class_arguments(Recipe, as_group=False)
-    if name in RECIPES:
-        parser.set_defaults(_plain(RECIPES[name]))
-    elif Path(name).suffix in (".yaml", ".yml") and Path(name).exists():
-        import yaml
-
-        parser.set_defaults(yaml.safe_load(Path(name).read_text()))
-    else:
-        raise ValueError(f"no recipe {name!r}: neither a YAML file nor one of {', '.join(RECIPES)}")
-    try:
-        values = parser.parse_args([_underscored(option) for option in options]).as_dict()
-    except Exception as error:
-        raise ValueError(str(error)) from error
-    fields: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
-    }
-    return Recipe(**fields)
+    if name in PRESETS:
+        return with_options(PRESETS[name], options)
+    if Path(name).suffix in (".yaml", ".yml") and Path(name).exists():
+        return with_options(from_plain(read_yaml(Path(name))), options)
+    names = ", ".join(PRESETS)
+    raise DdeqError(f"no recipe {name!r}: neither a YAML file, nor clouds, nor one of {names}")
 
 
-def _underscored(option: str) -> str:
-    """``--batch-size=8`` as ``--batch_size=8``; anything else as it is."""
-    if not option.startswith("--"):
-        return option
-    name, equals, value = option[2:].partition("=")
-    return f"--{name.replace('-', '_')}{equals}{value}"
+def with_options(recipe: Recipe, options: Sequence[str]) -> Recipe:
+    """A recipe with fields replaced by ``--field value`` options."""
+    from ddeq.training.fields import from_plain, parse_value, put, to_plain
+
+    plain = to_plain(recipe)
+    pairs = [(path.split("."), text) for path, text in _pairs(options)]
+    for path, text in sorted(pairs, key=lambda pair: len(pair[0])):  # a class before its fields
+        put(plain, path, parse_value(text, path))
+    return from_plain(plain)
+
+
+def _pairs(options: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Names, with underscores, and values of ``--name value`` and ``--name=value``."""
+    words = iter(options)
+    for word in words:
+        if not word.startswith("--"):
+            raise DdeqError(f"unknown argument {word!r}; see ddeq train --help")
+        name, equals, value = word[2:].partition("=")
+        if not equals:
+            following = next(words, None)
+            if following is None or following.startswith("--"):
+                raise DdeqError(f"--{name} needs a value")
+            value = following
+        yield name.replace("-", "_"), value
 
 
 class _Help(argparse.Action):
@@ -198,6 +250,12 @@ class _Help(argparse.Action):
             head = f"  --{name}"
             words = textwrap.wrap(text, 78, initial_indent=indent, subsequent_indent=indent)
             print(head.ljust(19), "\n".join(words).lstrip())
+        print("\nfields of its parts, each an option such as --solver.max_steps:")
+        for name, kind in _parts().items():
+            for title, cls in kind.items():
+                names = ", ".join(_defaults(cls))
+                text = f"{title}: {names}" if names else title
+                print(textwrap.fill(f"--{name} {text}", 98, subsequent_indent=" " * 10))
         parser.exit()
 
 
@@ -209,6 +267,20 @@ def _meanings(doc: str) -> list[tuple[str, str]]:
     return [(name, " ".join(text.replace("``", "").split())) for name, text in pairs]
 
 
-def _plain(recipe: Recipe) -> dict:
-    values = asdict(recipe)
-    return {name: list(v) if isinstance(v, tuple) else v for name, v in values.items()}
+def _parts() -> dict[str, dict[str, type]]:
+    """The classes that a field of a recipe may name."""
+    from ddeq.adjoints import Adjoint
+    from ddeq.nn import NetworkConfig
+    from ddeq.registry import known
+    from ddeq.solvers import Solver
+    from ddeq.tasks import Task
+
+    kinds = {"task": Task, "network": NetworkConfig, "solver": Solver, "adjoint": Adjoint}
+    return {name: known(kind) for name, kind in kinds.items()}
+
+
+def _defaults(cls: type) -> Iterator[str]:
+    """The fields of a dataclass with their defaults."""
+    for field in fields(cls):
+        plain = isinstance(field.default, (bool, int, float, str, tuple))
+        yield f"{field.name} {field.default}" if plain else field.name

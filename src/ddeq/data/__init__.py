@@ -1,6 +1,17 @@
 """Point-cloud data: MNIST-pc, ModelNet40-s, embedded sets, corruptions and batches."""
 
-from ddeq.data.augmentations import affine, distort, even, jitter, mirror, rotate_z, stretch, thin
+from ddeq.data.augmentations import (
+    affine,
+    distort,
+    drop,
+    even,
+    jitter,
+    mirror,
+    rotate_z,
+    scatter,
+    stretch,
+    subsample,
+)
 from ddeq.data.batching import (
     AugmentedDataset,
     LengthBuckets,
@@ -30,6 +41,7 @@ __all__ = [
     "collate",
     "collate_partial",
     "distort",
+    "drop",
     "even",
     "item_rng",
     "jitter",
@@ -38,8 +50,9 @@ __all__ = [
     "mirror",
     "normalize_points",
     "rotate_z",
+    "scatter",
     "shape",
     "stretch",
-    "thin",
+    "subsample",
     "voxel_downsample",
 ]

@@ -9,17 +9,20 @@ import torch
 from torch import Tensor
 
 from ddeq.data.dataset import normalize_points
+from ddeq.errors import DdeqError
 
 __all__ = [
     "Augmentation",
     "affine",
     "distort",
+    "drop",
     "even",
     "jitter",
     "mirror",
     "rotate_z",
+    "scatter",
     "stretch",
-    "thin",
+    "subsample",
 ]
 
 Augmentation = Callable[[Tensor, np.random.Generator], Tensor]
@@ -31,7 +34,7 @@ def rotate_z(cloud: Tensor, rng: np.random.Generator) -> Tensor:
     Meant for a cloud in its true proportions; one that is normalised per coordinate is sheared.
     """
     if cloud.shape[1] != 3:
-        raise ValueError(f"rotate_z needs points in 3 dimensions, got {cloud.shape[1]}")
+        raise DdeqError(f"rotate_z needs points in 3 dimensions, got {cloud.shape[1]}")
     cos, sin = _cos_sin(rng.uniform(0, 2 * np.pi))
     turn = torch.tensor([[cos, -sin, 0.0], [sin, cos, 0.0], [0.0, 0.0, 1.0]], dtype=torch.float64)
     return cloud @ turn.T.to(cloud)
@@ -54,7 +57,7 @@ def affine(
         shear: ``H = [[1, s], [0, 1]]`` with ``s`` uniform in ``[-shear, shear]``.
     """
     if cloud.shape[1] != 2:
-        raise ValueError(f"affine needs points in 2 dimensions, got {cloud.shape[1]}")
+        raise DdeqError(f"affine needs points in 2 dimensions, got {cloud.shape[1]}")
     cos, sin = _cos_sin(rng.uniform(-angle, angle))
     turn = np.array([[cos, -sin], [sin, cos]])
     stretch = np.diag(1 + rng.uniform(-scale, scale, size=2))
@@ -65,7 +68,7 @@ def affine(
 def mirror(cloud: Tensor, rng: np.random.Generator) -> Tensor:
     """Reflects the horizontal axes of a 3-D cloud ``(N, 3)``, each with probability 1/2."""
     if cloud.shape[1] != 3:
-        raise ValueError(f"mirror needs points in 3 dimensions, got {cloud.shape[1]}")
+        raise DdeqError(f"mirror needs points in 3 dimensions, got {cloud.shape[1]}")
     signs = torch.tensor([*rng.choice([-1.0, 1.0], size=2), 1.0], dtype=torch.float64)
     return cloud * signs.to(cloud)
 
@@ -99,7 +102,31 @@ def jitter(cloud: Tensor, rng: np.random.Generator, std: float = 0.02) -> Tensor
     return cloud + torch.from_numpy(std * rng.standard_normal(tuple(cloud.shape))).to(cloud)
 
 
-def thin(cloud: Tensor, rng: np.random.Generator, most: int = 128) -> Tensor:
+def drop(cloud: Tensor, rng: np.random.Generator, most: float = 0.5) -> Tensor:
+    """A random subset, without a share uniform in ``[0, most]`` of the points."""
+    kept = max(1, round(len(cloud) * (1 - rng.uniform(0, most))))
+    return subsample(cloud, rng, kept)
+
+
+def scatter(
+    cloud: Tensor, rng: np.random.Generator, share: float = 0.3, most: float = 0.03
+) -> Tensor:
+    """Adds points that do not belong to the object, with probability ``share``.
+
+    They are uniform in the ball around the mean that holds the cloud, up to ``most`` of its points.
+    """
+    count = round(len(cloud) * rng.uniform(0, most))
+    if rng.random() >= share or count == 0:
+        return cloud
+    centre = cloud.mean(0, keepdim=True)
+    radius = float((cloud - centre).norm(dim=1).max())
+    away = rng.standard_normal((count, cloud.shape[1]))
+    away /= np.linalg.norm(away, axis=1, keepdims=True)
+    away *= radius * rng.random((count, 1)) ** (1 / cloud.shape[1])
+    return torch.cat([cloud, centre + torch.from_numpy(away).to(cloud)])
+
+
+def subsample(cloud: Tensor, rng: np.random.Generator, most: int = 128) -> Tensor:
     """A random subset of at most ``most`` points, in their order."""
     if len(cloud) <= most:
         return cloud

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -13,10 +13,12 @@ from torch.utils.data import Dataset, Sampler
 from ddeq.data.augmentations import Augmentation
 from ddeq.data.corruptions import add_noise, item_rng, make_partial
 from ddeq.data.dataset import CloudDataset, normalize_points
+from ddeq.errors import DdeqError
 from ddeq.measures.clouds import PointClouds
 
 __all__ = [
     "AugmentedDataset",
+    "DrawnDataset",
     "LengthBuckets",
     "PartialBatch",
     "PartialDataset",
@@ -24,6 +26,8 @@ __all__ = [
     "collate",
     "collate_partial",
 ]
+
+Item = TypeVar("Item")
 
 
 class LengthBuckets(Sampler[list[int]]):
@@ -64,11 +68,11 @@ class LengthBuckets(Sampler[list[int]]):
         replicas: int = 1,
     ) -> None:
         if batch_size < 1 or window < 1:
-            raise ValueError(f"batch_size and window must be positive: {batch_size}, {window}")
+            raise DdeqError(f"batch_size and window must be positive: {batch_size}, {window}")
         if not 0 <= rank < replicas:
-            raise ValueError(f"rank must lie in 0..{replicas - 1}, got {rank}")
+            raise DdeqError(f"rank must lie in 0..{replicas - 1}, got {rank}")
         if batch_size % replicas:
-            raise ValueError(f"{batch_size} clouds cannot be divided among {replicas} processes")
+            raise DdeqError(f"{batch_size} clouds cannot be divided among {replicas} processes")
         self.lengths = np.asarray(lengths)
         self.batch_size = batch_size
         self.seed = seed
@@ -114,7 +118,37 @@ class LengthBuckets(Sampler[list[int]]):
         return batches
 
 
-class AugmentedDataset(Dataset[tuple[Tensor, int]]):
+class DrawnDataset(Dataset[Item], Generic[Item]):
+    """Items that are drawn at random from the clouds of another data set, anew each epoch.
+
+    A subclass has ``__getitem__``, which draws from ``seed``, ``epoch`` and the index alone.
+
+    Args:
+        data: The clouds.
+        seed: Seed of what is drawn.
+    """
+
+    def __init__(self, data: CloudDataset | DrawnDataset[Any], seed: int = 0) -> None:
+        self.data = data
+        self.seed = seed
+        self.epoch = 0
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Number of points of each whole cloud, ``(n,)``."""
+        return self.data.lengths
+
+    def set_epoch(self, epoch: int) -> None:
+        """Draws what belongs to ``epoch`` from now on (call it before workers start)."""
+        self.epoch = epoch
+        if isinstance(self.data, DrawnDataset):
+            self.data.set_epoch(epoch)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+
+class AugmentedDataset(DrawnDataset[tuple[Tensor, float]]):
     """A data set whose clouds are changed at random, in another way each epoch.
 
     A cloud is centred and scaled to unit variance as a whole, so that its proportions stay, then
@@ -126,34 +160,22 @@ class AugmentedDataset(Dataset[tuple[Tensor, int]]):
         seed: Seed of the changes; with :meth:`set_epoch` it determines them all.
     """
 
+    data: CloudDataset
+
     def __init__(
         self, data: CloudDataset, augmentations: Sequence[Augmentation], seed: int = 0
     ) -> None:
-        self.data = data
+        super().__init__(data, seed)
         self.augmentations = tuple(augmentations)
-        self.seed = seed
-        self.epoch = 0
 
-    @property
-    def lengths(self) -> np.ndarray:
-        """Number of points of each cloud, ``(n,)``."""
-        return self.data.lengths
-
-    def set_epoch(self, epoch: int) -> None:
-        """Draws the changes of ``epoch`` from now on (call it before workers start)."""
-        self.epoch = epoch
-
-    def __len__(self) -> int:
-        return len(self.data)
-
-    def __getitem__(self, index: int) -> tuple[Tensor, int]:
+    def __getitem__(self, index: int) -> tuple[Tensor, float]:
         """The changed, normalised cloud ``(N, d)`` and its label."""
         cloud = torch.from_numpy(normalize_points(self.data.raw(index), proportions=True))
         rng = item_rng(self.seed, index % len(self), self.epoch, stream=1)
         for augment in self.augmentations:
             cloud = augment(cloud, rng)
         ready = normalize_points(cloud.numpy(), self.data.proportions)
-        return torch.from_numpy(ready), int(self.data.labels[index])
+        return torch.from_numpy(ready), self.data.labels[index].item()
 
 
 class PartialItem(NamedTuple):
@@ -162,7 +184,7 @@ class PartialItem(NamedTuple):
     partial: Tensor
     removed: Tensor
     target: Tensor
-    label: int
+    label: float
 
 
 class PartialBatch(NamedTuple):
@@ -172,7 +194,7 @@ class PartialBatch(NamedTuple):
         partial: What the model sees: the kept points, some of them noisy.
         removed: The removed points.
         target: The whole clouds, without noise.
-        labels: ``(B,)`` int64.
+        labels: ``(B,)`` int64, or float32 for numbers.
     """
 
     partial: PointClouds
@@ -190,7 +212,7 @@ class PartialBatch(NamedTuple):
         )
 
 
-class PartialDataset(Dataset[PartialItem]):
+class PartialDataset(DrawnDataset[PartialItem]):
     """Completion tasks made from whole clouds, the same ones for the same seed and epoch.
 
     Args:
@@ -207,25 +229,9 @@ class PartialDataset(Dataset[PartialItem]):
         noise: float = 0.0,
         seed: int = 0,
     ) -> None:
-        self.data = data
+        super().__init__(data, seed)
         self.radius = radius
         self.noise = noise
-        self.seed = seed
-        self.epoch = 0
-
-    @property
-    def lengths(self) -> np.ndarray:
-        """Number of points of each whole cloud, ``(n,)``."""
-        return self.data.lengths
-
-    def set_epoch(self, epoch: int) -> None:
-        """Draws the tasks of ``epoch`` from now on (call it before workers start)."""
-        self.epoch = epoch
-        if isinstance(self.data, AugmentedDataset):
-            self.data.set_epoch(epoch)
-
-    def __len__(self) -> int:
-        return len(self.data)
 
     def __getitem__(self, index: int) -> PartialItem:
         """The task made from cloud ``index``."""
@@ -235,10 +241,10 @@ class PartialDataset(Dataset[PartialItem]):
         return PartialItem(add_noise(kept, self.noise, rng), removed, cloud, label)
 
 
-def collate(items: Sequence[tuple[Tensor, int]]) -> tuple[PointClouds, Tensor]:
-    """Labelled clouds as one padded batch and labels ``(B,)`` int64."""
+def collate(items: Sequence[tuple[Tensor, float]]) -> tuple[PointClouds, Tensor]:
+    """Labelled clouds as one padded batch and labels ``(B,)``: int64, or float32 for numbers."""
     clouds, labels = zip(*items, strict=True)
-    return PointClouds.from_list(clouds), torch.tensor(labels, dtype=torch.int64)
+    return PointClouds.from_list(clouds), torch.tensor(labels)
 
 
 def collate_partial(items: Sequence[PartialItem]) -> PartialBatch:
@@ -248,5 +254,5 @@ def collate_partial(items: Sequence[PartialItem]) -> PartialBatch:
         PointClouds.from_list(partial),
         PointClouds.from_list(removed),
         PointClouds.from_list(target),
-        torch.tensor(labels, dtype=torch.int64),
+        torch.tensor(labels),
     )

@@ -1,22 +1,21 @@
-"""Folders of the data, writing a file whole or not at all, and a cache of prepared data sets."""
+"""Folders of the data, and a cache of prepared data sets."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-import secrets
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from ddeq.data.dataset import CloudDataset
+from ddeq.io.atomic import atomic_path
 
-__all__ = ["atomic_path", "cache_dir", "cached", "data_root", "fingerprint"]
+__all__ = ["cache_dir", "cached", "data_root", "fingerprint"]
 
 _VERSION = 1  # of the layout of cached files and of how clouds are prepared
 
@@ -33,23 +32,6 @@ def data_root(root: str | Path | None = None) -> Path:
     """The data folder: ``root`` if given, else ``$DDEQ_DATA``, else ``data`` in the cache."""
     named = root or os.environ.get("DDEQ_DATA")
     return Path(named).expanduser() if named else cache_dir() / "data"
-
-
-@contextmanager
-def atomic_path(path: str | Path) -> Iterator[Path]:
-    """A temporary file beside ``path`` that takes its place if the block succeeds.
-
-    A reader sees the old file or the new one, never a part; after an error nothing is left.
-    """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # Not mkstemp: its files are private, and a cache or a data folder may be shared.
-    temporary = path.with_name(f".{path.stem}-{secrets.token_hex(8)}{path.suffix}")
-    try:
-        yield temporary
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def fingerprint(files: Sequence[Path]) -> list[tuple[str, int, int]]:

@@ -11,6 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ddeq.errors import DdeqError
+
 __all__ = ["PARTIAL_RADIUS", "add_noise", "item_rng", "make_partial"]
 
 PARTIAL_RADIUS = {2: 0.6, 3: 0.8}
@@ -54,9 +56,9 @@ def make_partial(cloud: Tensor, radius: float, rng: np.random.Generator) -> tupl
         50
     """
     if cloud.dim() != 2 or len(cloud) < 2:
-        raise ValueError(f"a partial cloud needs at least two points, got {tuple(cloud.shape)}")
+        raise DdeqError(f"a partial cloud needs at least two points, got {tuple(cloud.shape)}")
     if not radius >= 0:
-        raise ValueError(f"radius must not be negative, got {radius}")
+        raise DdeqError(f"radius must not be negative, got {radius}")
     keep = torch.zeros(len(cloud), dtype=torch.bool, device=cloud.device)
     for _ in range(_DRAWS):
         centres = cloud[torch.from_numpy(rng.choice(len(cloud), 2, replace=False))]
@@ -81,7 +83,7 @@ def add_noise(cloud: Tensor, fraction: float, rng: np.random.Generator) -> Tenso
         A new cloud ``(N, d)``, the points in the same order.
     """
     if not 0 <= fraction <= 1:
-        raise ValueError(f"fraction must lie in [0, 1], got {fraction}")
+        raise DdeqError(f"fraction must lie in [0, 1], got {fraction}")
     count = round(fraction * len(cloud))
     rows = torch.from_numpy(rng.choice(len(cloud), count, replace=False)).to(cloud.device)
     noise = torch.from_numpy(rng.standard_normal((count, cloud.shape[1])))

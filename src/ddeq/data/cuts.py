@@ -12,7 +12,6 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from scipy.spatial import ConvexHull, QhullError
 from torch import Tensor
 
 from ddeq.data.corruptions import PARTIAL_RADIUS, make_partial
@@ -115,6 +114,8 @@ def visible(points: np.ndarray, camera: np.ndarray) -> np.ndarray:
     Where there is no hull (fewer than four places, or all in one plane with the camera), all
     points are seen.
     """
+    from scipy.spatial import ConvexHull, QhullError
+
     places, which = np.unique(points, axis=0, return_inverse=True)  # a hull takes one of equals
     offsets = places - camera
     distance = np.linalg.norm(offsets, axis=1, keepdims=True)
@@ -150,7 +151,7 @@ CUTS: dict[str, Cut] = {
     "half": cut_half,
     "view": cut_view,
     "random": cut_random,
-    "none": cut_none,
+    "whole": cut_none,
 }
 """The cuts by name.
 

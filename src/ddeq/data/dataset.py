@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
+from ddeq.errors import DdeqError
+
 __all__ = ["CloudDataset", "normalize_points"]
 
 
@@ -37,8 +39,8 @@ def normalize_points(points: np.ndarray, proportions: bool = False) -> np.ndarra
 
 
 @dataclass(frozen=True, eq=False)
-class CloudDataset(Dataset[tuple[Tensor, int]]):
-    """Point clouds of different sizes with one class label each.
+class CloudDataset(Dataset[tuple[Tensor, float]]):
+    """Point clouds of different sizes with one class label, or one number to predict, each.
 
     The points of all clouds stand one after another in a single array of whatever type the source
     has (``uint8`` for pixels), so that 60,000 digits take 18 MB. A subset shares that array.
@@ -48,9 +50,11 @@ class CloudDataset(Dataset[tuple[Tensor, int]]):
         points: The points of all clouds, ``(T, d)``.
         starts: Row of ``points`` at which each cloud begins, ``(n,)`` int64.
         lengths: Number of points of each cloud, at least 1, ``(n,)`` int64.
-        labels: Class index of each cloud, ``(n,)`` int64.
-        classes: Name of each class.
+        labels: Class index of each cloud, ``(n,)`` int64; without classes a number to predict,
+            float64.
+        classes: Name of each class; none for clouds with a number each.
         proportions: Items keep their proportions; see :func:`normalize_points`.
+        names: Name of each cloud, for people; empty for a set whose clouds have none.
 
     Example:
         >>> data = CloudDataset.from_list([np.eye(2), np.eye(3, 2)], [1, 0], ("a", "b"), "tiny")
@@ -65,17 +69,25 @@ class CloudDataset(Dataset[tuple[Tensor, int]]):
     labels: np.ndarray
     classes: tuple[str, ...]
     proportions: bool = False
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.names and len(self.names) != len(self.labels):
+            raise DdeqError(f"{self.name}: {len(self.names)} names, {len(self.labels)} clouds")
         if not len(self.starts) == len(self.lengths) == len(self.labels):
-            raise ValueError(
+            raise DdeqError(
                 f"{self.name}: {len(self.starts)} starts, {len(self.lengths)} lengths and "
                 f"{len(self.labels)} labels must be equally many"
             )
         if len(self.lengths) and self.lengths.min() < 1:
-            raise ValueError(f"{self.name}: cloud {int(self.lengths.argmin())} is empty")
-        if len(self.labels) and not 0 <= self.labels.min() <= self.labels.max() < len(self.classes):
-            raise ValueError(
+            raise DdeqError(f"{self.name}: cloud {int(self.lengths.argmin())} is empty")
+        if not len(self.labels):
+            return
+        if not self.classes:
+            if not np.isfinite(self.labels).all():
+                raise DdeqError(f"{self.name}: a target is not a finite number")
+        elif not 0 <= self.labels.min() <= self.labels.max() < len(self.classes):
+            raise DdeqError(
                 f"{self.name}: labels must lie in 0..{len(self.classes) - 1}, "
                 f"got {self.labels.min()}..{self.labels.max()}"
             )
@@ -85,7 +97,7 @@ class CloudDataset(Dataset[tuple[Tensor, int]]):
         cls,
         points: np.ndarray,
         lengths: np.ndarray,
-        labels: Sequence[int] | np.ndarray,
+        labels: Sequence[float] | np.ndarray,
         classes: Sequence[str],
         name: str,
     ) -> CloudDataset:
@@ -97,18 +109,18 @@ class CloudDataset(Dataset[tuple[Tensor, int]]):
         Args:
             points: ``(T, d)`` with ``T = sum(lengths)``.
             lengths: Number of points of each cloud, ``(n,)``, zero allowed.
-            labels: Class index of each cloud, ``(n,)``.
-            classes: Name of each class.
+            labels: Class index of each cloud, ``(n,)``; any number where there are no classes.
+            classes: Name of each class, or none.
             name: What the set is called in messages.
         """
         lengths = np.asarray(lengths, dtype=np.int64)
-        labels = np.asarray(labels, dtype=np.int64)
+        labels = _targets(labels, bool(len(classes)), name)
         if points.ndim != 2 or len(points) != lengths.sum():
-            raise ValueError(
+            raise DdeqError(
                 f"{name}: points of shape {points.shape} do not hold {lengths.sum()} points"
             )
         if len(labels) != len(lengths):
-            raise ValueError(f"{name}: {len(lengths)} clouds but {len(labels)} labels")
+            raise DdeqError(f"{name}: {len(lengths)} clouds but {len(labels)} labels")
         starts = np.cumsum(lengths) - lengths
         full = lengths > 0
         return cls(name, points, starts[full], lengths[full], labels[full], tuple(classes))
@@ -117,25 +129,25 @@ class CloudDataset(Dataset[tuple[Tensor, int]]):
     def from_list(
         cls,
         clouds: Sequence[np.ndarray],
-        labels: Sequence[int] | np.ndarray,
+        labels: Sequence[float] | np.ndarray,
         classes: Sequence[str],
         name: str,
     ) -> CloudDataset:
         """Builds the set from separate clouds ``(N_i, d)``, kept as float32."""
         if len(clouds) == 0:
-            raise ValueError(f"{name}: no clouds")
+            raise DdeqError(f"{name}: no clouds")
         flat = np.concatenate([np.asarray(cloud, dtype=np.float32) for cloud in clouds])
         return cls.from_flat(flat, np.array([len(c) for c in clouds]), labels, classes, name)
 
     def __len__(self) -> int:
         return len(self.labels)
 
-    def __getitem__(self, index: int) -> tuple[Tensor, int]:
-        """The normalised cloud ``(N, d)`` float32 and its label."""
+    def __getitem__(self, index: int) -> tuple[Tensor, float]:
+        """The normalised cloud ``(N, d)`` float32 and its label, an int where there are classes."""
         cloud = normalize_points(self.raw(index), self.proportions)
-        return torch.from_numpy(cloud), int(self.labels[index])
+        return torch.from_numpy(cloud), self.labels[index].item()
 
-    def __iter__(self) -> Iterator[tuple[Tensor, int]]:
+    def __iter__(self) -> Iterator[tuple[Tensor, float]]:
         return (self[i] for i in range(len(self)))
 
     @property
@@ -157,7 +169,8 @@ class CloudDataset(Dataset[tuple[Tensor, int]]):
         """The clouds at ``indices``, in that order, each with its label."""
         where = np.asarray(indices, dtype=np.int64)
         starts, lengths, labels = self.starts[where], self.lengths[where], self.labels[where]
-        return replace(self, starts=starts, lengths=lengths, labels=labels)
+        names = tuple(self.names[i] for i in where) if self.names else ()
+        return replace(self, starts=starts, lengths=lengths, labels=labels, names=names)
 
     def in_proportion(self) -> CloudDataset:
         """The same set whose items keep their proportions, as classifiers take them."""
@@ -167,7 +180,7 @@ class CloudDataset(Dataset[tuple[Tensor, int]]):
         """The clouds of some classes, relabelled by their place in ``classes``."""
         unknown = [c for c in classes if c not in self.classes]
         if unknown:
-            raise ValueError(f"{self.name} has no class {unknown[0]!r}")
+            raise DdeqError(f"{self.name} has no class {unknown[0]!r}")
         place = np.full(len(self.classes), -1, dtype=np.int64)
         place[[self.classes.index(c) for c in classes]] = np.arange(len(classes))
         part = self.subset(np.flatnonzero(place[self.labels] >= 0))
@@ -183,9 +196,20 @@ class CloudDataset(Dataset[tuple[Tensor, int]]):
             seed: The same seed gives the same partition.
         """
         if not 0 < fraction < 1:
-            raise ValueError(f"fraction must lie strictly between 0 and 1, got {fraction}")
+            raise DdeqError(f"fraction must lie strictly between 0 and 1, got {fraction}")
         if len(self) < 2:
-            raise ValueError(f"{self.name}: {len(self)} clouds cannot be split in two")
+            raise DdeqError(f"{self.name}: {len(self)} clouds cannot be split in two")
         order = np.random.default_rng(seed).permutation(len(self))
         held_out = min(max(round(fraction * len(self)), 1), len(self) - 1)
         return self.subset(np.sort(order[held_out:])), self.subset(np.sort(order[:held_out]))
+
+
+def _targets(labels: Sequence[float] | np.ndarray, indices: bool, name: str) -> np.ndarray:
+    """Labels as int64 class indices, or as float64 numbers, ``(n,)``; nothing is rounded."""
+    exact = np.asarray(labels, dtype=np.float64)
+    if not indices:
+        return exact
+    whole = np.asarray(labels).astype(np.int64)
+    if not (whole == exact).all():
+        raise DdeqError(f"{name}: {exact[whole != exact][0]} is not a class index")
+    return whole

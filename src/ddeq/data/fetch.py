@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import http.client
-import os
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from ddeq.io.atomic import move_into_place
 
 __all__ = ["MNIST_FILES", "MNIST_MIRRORS", "RemoteFile", "download", "fetch_mnist"]
 
@@ -106,7 +107,7 @@ def download(urls: Sequence[str], path: str | Path, file: RemoteFile) -> bool:
             reason = f"{url}: {getattr(error, 'reason', None) or error}"
             continue
         if _right(part, file):
-            os.replace(part, path)
+            move_into_place(part, path)
             return False
         part.unlink()
         reason = f"{url}: wrong size or SHA-256"

@@ -29,8 +29,8 @@ export async function upload(file) {
   return (await post(path, file, "application/octet-stream")).json();
 }
 
-export async function download(request) {
-  const response = await post("/api/download", JSON.stringify(request), "application/json");
+export async function download(what, request) {
+  const response = await post(`/api/${what}`, JSON.stringify(request), "application/json");
   const name = /filename="([^"]+)"/.exec(response.headers.get("Content-Disposition"))[1];
   const link = document.createElement("a");
   link.href = URL.createObjectURL(await response.blob());

@@ -102,3 +102,12 @@ export function bars(box, input, completed) {
 export function percent(p) {
   return `${(100 * p).toFixed(p > 0.9995 || p === 0 ? 0 : 1)} %`;
 }
+
+// A completion in a sentence.
+export function summary({ new: fresh, residuals, seconds, status, confidence }) {
+  const count = fresh.length;
+  if (!count) return "Nothing seems to be missing.";
+  const mean = confidence && confidence.reduce((sum, c) => sum + (c ?? 0), 0) / count;
+  return `${count} new point${count === 1 ? "" : "s"} in ${residuals.length - 1} steps, ` +
+    `${seconds.toFixed(2)} s. ${status}${confidence ? ` Confidence ${percent(mean)}.` : ""}`;
+}

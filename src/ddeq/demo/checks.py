@@ -8,7 +8,19 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["LARGEST", "MAX_POINTS", "RefusedError", "choice", "cloud", "json_object", "strokes"]
+from ddeq.errors import DdeqError
+
+__all__ = [
+    "LARGEST",
+    "MAX_POINTS",
+    "RefusedError",
+    "choice",
+    "cloud",
+    "direction",
+    "json_object",
+    "size",
+    "strokes",
+]
 
 MAX_POINTS = 1024
 """Of a cloud on the page; more than a network sees would only slow it down."""
@@ -16,11 +28,12 @@ MAX_POINTS = 1024
 LARGEST = 1e12
 """Coordinates beyond are a slip, and their squares leave float32."""
 
+_MAX_SIZE = 10**9
 _MAX_STROKES = 500
 _MAX_CORNERS = 50_000
 
 
-class RefusedError(ValueError):
+class RefusedError(DdeqError):
     """A request that cannot be met; the message is a sentence, ``status`` that of HTTP."""
 
     def __init__(self, message: str, status: int = 400) -> None:
@@ -60,6 +73,23 @@ def cloud(value: Any, what: str = "The cloud", least: int = 1) -> np.ndarray:
         raise RefusedError(f"{what} must have points of two or three numbers each.")
     single = points.astype(np.float32)
     return single if (single == points).all() else points
+
+
+def direction(value: Any) -> np.ndarray:
+    """Three numbers, not all 0, ``(3,)``."""
+    found = _numbers(value, "The camera") if isinstance(value, list) else np.empty(0)
+    if found.shape != (3,) or not np.abs(found).max() > 1e-9:
+        raise RefusedError("The camera must be a direction: three numbers, not all 0.")
+    return found
+
+
+def size(value: Any, least: int) -> int:
+    """How many points a cloud has of which at least so many are on the page."""
+    if value is None:
+        return least
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= _MAX_SIZE:
+        raise RefusedError(f"The size must be a whole number from {least} to {_MAX_SIZE}.")
+    return value
 
 
 def strokes(value: Any) -> list[np.ndarray]:

@@ -4,6 +4,7 @@ export class Cloud {
   constructor(source, dim, points = []) {
     this.source = source;
     this.dim = dim;
+    this.size = null;  // of the file that the points are a subsample of
     this.strokes = [];
     this.gestures = [];  // {stroke: true}, or {tests: [...]}: what each test is true of is gone
     this.setPoints(points);
@@ -44,9 +45,12 @@ export class Cloud {
       distance(p, centre) < radius && (!this.stroke || this.stroke[i] < before));
   }
 
-  // Takes away points by their numbers: what a brush covers on the screen of a 3-D cloud.
+  // Takes away points by their numbers; what is drawn later over the same places stays.
   cutNumbers(numbers) {
-    return this.cut((p, i) => numbers.has(i));
+    const before = this.strokes.length, places = new Set();
+    for (const i of numbers) places.add(String(this.points[i]));
+    return this.cut((p, i) =>
+      places.has(String(p)) && (!this.stroke || this.stroke[i] < before));
   }
 
   addStroke(line) {
@@ -67,8 +71,20 @@ export class Cloud {
     this.setPoints(this.points, this.stroke);
   }
 
+  get keptNumbers() {
+    return this.points.map((_, i) => i).filter(i => !this.gone[i]);
+  }
+
   get kept() {
     return this.points.filter((p, i) => !this.gone[i]);
+  }
+
+  // What the server needs to complete it: of a subsample, also how many points are left of all.
+  get request() {
+    const points = this.kept;
+    if (!this.size) return { points };
+    const share = points.length / this.points.length;
+    return { points, size: Math.max(points.length, Math.round(share * this.size)) };
   }
 
   get removed() {

@@ -6,36 +6,46 @@ import math
 import tempfile
 import threading
 import time
-from functools import cached_property
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
-from ddeq.cli.clouds import UserCloud
-from ddeq.cli.completion import complete_cloud
-from ddeq.cli.weights import available, classifier_for, completer_for
-from ddeq.data import CloudDataset, load, shape, voxel_downsample
 from ddeq.data.corruptions import PARTIAL_RADIUS
-from ddeq.data.sets.mnist import CLASSES as DIGITS
-from ddeq.data.shapes.generator import CLASSES as SHAPES
+from ddeq.data.view import NetworkView
 from ddeq.demo import checks
 from ddeq.demo.checks import MAX_POINTS, RefusedError
+from ddeq.demo.reading import Reader
+from ddeq.demo.samples import DIGITS, RANDOM_CUTS, Samples, camera_cut, random_cut
 from ddeq.demo.strokes import CANVAS, rasterize
-from ddeq.io.files import READABLE, CloudFile, CloudFileError, read_cloud, write_cloud
+from ddeq.inference import (
+    Completion,
+    available,
+    classifier_for,
+    classify,
+    complete_cloud,
+    completer_for,
+)
+from ddeq.io.files import READABLE, write_cloud
+from ddeq.viz.films import write_film
+from ddeq.viz.gliding import glide
+from ddeq.viz.turning import Film
 
-__all__ = ["FORMATS", "MAX_UPLOAD", "Engine"]
+__all__ = ["FILMS", "FORMATS", "MAX_UPLOAD", "PATIENCE", "Engine"]
 
 FORMATS = ("ply", "csv", "npy", "xyz", "pcd")
 """Of the file that the result is downloaded as."""
 
+FILMS = ("gif", "html")
+"""Of the file that the flow is downloaded as."""
+
 MAX_UPLOAD = 32 * 2**20
 """Bytes of a cloud file."""
 
-_SHAPE_POINTS = 512
-_FILE_POINTS = 2_000_000
-_MOST_NEW = 512
+PATIENCE = 60.0
+"""Seconds that a request waits for those before it."""
 
 
 class Engine:
@@ -54,12 +64,9 @@ class Engine:
         self.seed = seed
         self.weights = weights or {}
         self.lock = threading.Lock()
-        self.rng = np.random.default_rng(seed)
-
-    @cached_property
-    def digits(self) -> CloudDataset:
-        """The embedded digits that no model was trained on."""
-        return load("mnist-mini", "test")
+        self.samples = Samples(seed)
+        self.reader = Reader()
+        self.last: tuple[bytes, Completion] | None = None
 
     def about(self) -> dict[str, Any]:
         """What there is to choose from, and which models come with this version."""
@@ -69,28 +76,41 @@ class Engine:
         }
         return {
             "digits": DIGITS,
-            "shapes": [name.replace("_", " ") for name in SHAPES],
+            "scans": list(self.samples.offered),
             "canvas": CANVAS,
             "radius": PARTIAL_RADIUS,
             "formats": FORMATS,
-            "readable": READABLE,
+            "films": FILMS,
+            "readable": list(READABLE),
             "max_upload": MAX_UPLOAD,
             **ready,
         }
 
     def sample(self, request: dict[str, Any]) -> dict[str, Any]:
-        """A digit of the embedded test set or a newly made shape, of the class asked for."""
-        kind = checks.choice(request.get("kind"), ("digit", "shape"), "The kind of sample")
+        """A digit of a class, or a scanned object by its name or any; of the test splits."""
+        kind = checks.choice(request.get("kind"), ("digit", "scan"), "The kind of sample")
+        asked, offered = request.get("class"), list(self.samples.offered)
         if kind == "digit":
-            name = checks.choice(request.get("class"), DIGITS, "The digit")
-            with self.lock:
-                of_class = np.flatnonzero(self.digits.labels == DIGITS.index(name))
-                index = int(self.rng.choice(of_class))
-                return {"points": self.digits.raw(index).tolist()}
-        asked = str(request.get("class")).replace(" ", "_")
-        name = checks.choice(asked, SHAPES, "The shape")
-        with self.lock:
-            return {"points": shape(name, _SHAPE_POINTS, self.rng).tolist()}
+            name = checks.choice(asked, DIGITS, "The digit")
+            with self._turn():
+                return {"points": self.samples.digit(name).tolist()}
+        known = None if asked is None else checks.choice(asked, offered, "The scan")
+        with self._turn():
+            points, title = self.samples.scan(known)
+        return {"points": points.tolist(), "title": title}
+
+    def cut(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Numbers of the points to take away: at random, or what a camera does not see."""
+        points = checks.cloud(request.get("points"))
+        camera = request.get("camera")
+        if camera is not None:
+            if points.shape[1] != 3:
+                raise RefusedError("A camera needs a cloud in three dimensions.")
+            return {"gone": camera_cut(points, checks.direction(camera))}
+        known = RANDOM_CUTS if points.shape[1] == 3 else RANDOM_CUTS[:-1]
+        name = checks.choice(request.get("cut"), known, "The cut")
+        with self._turn():
+            return {"gone": random_cut(points, name, self.samples.rng)}
 
     def draw(self, request: dict[str, Any]) -> dict[str, Any]:
         """The cloud of a drawing, and the stroke that each point belongs to."""
@@ -98,67 +118,44 @@ class Engine:
         return {"points": points.tolist(), "stroke": last.tolist()}
 
     def upload(self, body: bytes, name: str) -> dict[str, Any]:
-        """The cloud in a file's bytes; a mesh is sampled, a large cloud is thinned."""
+        """The cloud in a file's bytes and its size; of a large cloud, what the network sees of it.
+
+        A mesh is sampled.
+        """
         name = Path(name.replace("\\", "/")).name[:80] or "file"
         suffix = Path(name).suffix.lower()
         if suffix not in READABLE:
             raise RefusedError(f"{name}: cannot be read. Files that can: {' '.join(READABLE)}.")
-        with tempfile.TemporaryDirectory(prefix="ddeq-") as folder:
-            path = Path(folder) / f"cloud{suffix}"
-            path.write_bytes(body)
-            try:
-                file = read_cloud(path, surface_points=MAX_POINTS, max_points=_FILE_POINTS)
-            except CloudFileError as error:
-                raise RefusedError(str(error).replace(str(path), name) + ".") from error
-        points = file.points
+        with self._turn():
+            points, kind = self.reader.read(body, suffix, name)
         if (np.abs(points) > checks.LARGEST).any():
             raise RefusedError(f"{name}: has a coordinate beyond {checks.LARGEST:g}.")
-        shown = voxel_downsample(points, MAX_POINTS)
-        note = f"{name}: {file.kind}"
+        shown = NetworkView(points).subsample
+        note = f"{name}: {kind}"
         if len(shown) < len(points):
-            note += f", thinned to {len(shown):,}"
-        return {"points": shown.tolist(), "note": note + "."}
+            note += f", {len(shown):,} shown"
+        return {"points": shown.tolist(), "size": len(points), "note": note + "."}
 
     def classify(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The classes of a cloud with their probabilities, or none if no model is there."""
-        points = checks.cloud(request.get("points"))
-        return {"classes": self._classes(points)}
+        """The classes of a cloud with their probabilities, or none; see ``complete``."""
+        return {"classes": self._classes(checks.cloud(request.get("points")))}
 
     def complete(self, request: dict[str, Any]) -> dict[str, Any]:
-        """New points for a cloud, every step of their way, and what the result shows.
+        """New points for a cloud, how they came there, and what the result shows.
 
-        The request may tell the points that were taken away. The network does not see them; they
-        say where the whole lies and how large it is, as in the paper's task, and how many points
-        are missing.
+        The network sees the points of the request and is told nothing else; these may be a
+        subsample of a cloud whose ``size`` the request tells.
         """
         begin = time.perf_counter()
-        kept = checks.cloud(request.get("points"))
-        removed = checks.cloud(request.get("removed", []), "The part taken away", least=0)
-        whole = kept
-        if len(removed):
-            if removed.shape[1] != kept.shape[1]:
-                raise RefusedError("The part taken away has another dimension than the cloud.")
-            whole = np.concatenate([kept, removed])
-        if len(whole) > MAX_POINTS:
-            raise RefusedError(f"{len(whole):,} points are too many: at most {MAX_POINTS:,}.", 413)
-        model = self._model("completer", kept.shape[1])
-        with self.lock:
-            result = complete_cloud(
-                _user_cloud(whole),
-                model,
-                seed=self.seed,
-                count=min(len(removed), _MOST_NEW) or None,
-                most=_MOST_NEW,
-                kept=len(kept),
-                watch=True,
-            )
-        if not np.isfinite(result.new).all():
-            raise RefusedError("The solver met a value that is not finite; try another cloud.", 422)
+        kept, result = self._completed(request)
+        frames, steps = glide(result.frames)
         return {
             "new": result.new.tolist(),
-            "frames": [_short(frame).ravel().tolist() for frame in result.frames],
+            "frames": [_short(frame).ravel().tolist() for frame in frames],
+            "steps": [round(float(step), 3) for step in steps],
             "residuals": [_finite(value) for value in result.residuals],
             "spread": [_finite(value) for value in result.spread],
+            "confidence": _confidence(result),
             "status": result.solution.status[0],
             "classes": self._classes(np.concatenate([kept, result.new])[:MAX_POINTS]),
             "seconds": round(time.perf_counter() - begin, 3),
@@ -177,36 +174,85 @@ class Engine:
             write_cloud(path, full, new_from=len(points))
             return path.read_bytes(), f"{'completed' if len(new) else 'cloud'}.{ending}"
 
+    def film(self, request: dict[str, Any]) -> tuple[bytes, str]:
+        """The bytes of a film of how the new points of ``complete`` come, and its name.
+
+        A GIF of a solid cloud turns it once; a page has a slider and turns under the finger.
+        """
+        ending = checks.choice(request.get("format"), FILMS, "The film")
+        kept, result = self._completed(request)
+        if not len(result.new):
+            raise RefusedError("Nothing is missing here, so there is no flow to show.", 422)
+        with self._turn(), tempfile.TemporaryDirectory(prefix="ddeq-") as folder:
+            path = Path(folder) / f"flow.{ending}"
+            film = Film(kept, result.frames)
+            write_film(path, film, "Points that were missing", result.residuals, result.spread)
+            return path.read_bytes(), path.name
+
+    def _completed(self, request: dict[str, Any]) -> tuple[np.ndarray, Completion]:
+        """The points of a request and what completes them; the last answer is kept."""
+        kept = checks.cloud(request.get("points"))
+        size = checks.size(request.get("size"), len(kept))
+        model = self._model("completer", kept.shape[1])
+        key = f"{kept.dtype} {kept.shape} {size} ".encode() + kept.tobytes()
+        with self._turn():
+            if self.last is None or self.last[0] != key:
+                found = complete_cloud(kept, model, seed=self.seed, size=size, watch=True)
+                self.last = (key, found)
+            result = self.last[1]
+        if not np.isfinite(result.new).all():
+            raise RefusedError("The solver met a value that is not finite; try another cloud.", 422)
+        return kept, result
+
     def _classes(self, points: np.ndarray) -> list[dict[str, Any]] | None:
+        """The classes in the model's order; none where no classifier knows what this may be.
+
+        Digits are the only flat clouds here. Of solid ones the classifier knows some kinds, and
+        its answer counts where it finds the cloud like those it was trained on.
+        """
         try:
             model = self._model("classifier", points.shape[1])
         except RefusedError:
             return None
-        with self.lock, torch.no_grad():
-            logits = model(_user_cloud(points).for_network(), seed=self.seed)
-        share = logits.softmax(1)[0].tolist()
+        with self._turn():
+            found = classify(points, self.weights.get(("classifier", model.dim)), self.seed)
+        if model.dim == 3 and getattr(found, "unlike", None) is not False:
+            return None
         return [
-            {"name": name.replace("_", " "), "probability": round(p, 4)}
-            for name, p in zip(model.classes, share, strict=True)
+            {"name": name.replace("_", " "), "probability": round(found[name], 4)}
+            for name in model.classes
         ]
 
     def _model(self, kind: str, dim: int) -> Any:
         """A model, loaded at its first use."""
         find = completer_for if kind == "completer" else classifier_for
-        with self.lock:
-            try:
-                return find(dim, self.weights.get((kind, dim)))
-            except ValueError as error:
-                sentence = f"No {kind} for {dim}-D clouds comes with this version."
-                raise RefusedError(sentence, 501) from error
+        named = self.weights.get((kind, dim))
+        if named is None and not available(kind, dim):
+            raise RefusedError(f"No {kind} for {dim}-D clouds comes with this version.", 501)
+        with self._turn():
+            return find(dim, named)
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """The models and the random numbers, when those before are done with them."""
+        if not self.lock.acquire(timeout=PATIENCE):
+            raise RefusedError("The demo is busy with other requests; try again soon.", 503)
+        try:
+            yield
+        finally:
+            self.lock.release()
 
 
-def _user_cloud(points: np.ndarray) -> UserCloud:
-    return UserCloud(CloudFile(points, Path("cloud"), ""))
+def _confidence(result: Completion) -> list[float | None] | None:
+    """How sure each new point is, 0 to 1, where the completion says so."""
+    values = getattr(result, "confidence", None)
+    return None if values is None else [_finite(value) for value in np.ravel(values).tolist()]
 
 
 def _short(points: np.ndarray) -> np.ndarray:
     """Points to four digits of their extent: less to send, the same to see."""
+    if not len(points):
+        return points
     extent = max(float(np.ptp(points, axis=0).max()), float(np.abs(points).max()) * 1e-9, 1e-300)
     digits = 4 - math.floor(math.log10(extent))
     return np.round(points.astype(np.float64), digits)

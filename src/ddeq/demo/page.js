@@ -1,10 +1,15 @@
 // The page: where a cloud comes from, what is done to it, and what comes of it.
 
 import * as api from "/api.js";
-import { bars, percent } from "/charts.js";
+import { summary } from "/charts.js";
+import { fillChoices } from "/choices.js";
+import { Classes } from "/classes.js";
 import { Cloud } from "/cloud.js";
+import { ASK, Game, half } from "/game.js";
 import { Player } from "/player.js";
-import { Scene, color } from "/scene.js";
+import { fillFormats, save, shareLink } from "/saving.js";
+import { Scene, color, mix } from "/scene.js";
+import { decode } from "/share.js";
 import { Tools } from "/tools.js";
 
 const get = id => document.getElementById(id);
@@ -13,10 +18,11 @@ const HINTS = {
   draw: "Draw a digit here",
   file: "Drop a cloud file here",
 };
-let about, player, tools;
+let about, player, tools, classes;
 let visit = 0;  // counts the clouds: an answer for an earlier one is dropped
 let edits = 0;  // and their changes
-let seen = null;  // classes of the input
+let truth = true;  // whether what was taken away is shown
+const game = new Game();
 const sizes = { rub: 0.25, ball: 0.6 };
 
 const app = {
@@ -44,16 +50,21 @@ async function attempt(work) {  // what goes wrong is said in a sentence
 function draw() {
   const { cloud, scene } = app, fresh = player.points(cloud.dim);
   scene.draw([
-    { points: cloud.removed, color: color("gone"), hollow: true },
+    { points: truth && !game.waiting ? cloud.removed : [], color: color("gone"), hollow: true },
     { points: cloud.kept, color: color("kept") },
-    { points: fresh, color: color("new"), rim: color("stage") },
+    { points: fresh, color: color("new"), colors: shades(), rim: color("stage") },
   ], { lines: tools.line ? [tools.line] : [], circle: tools.circle });
   get("kept").textContent = cloud.kept.length;
-  get("gone").textContent = cloud.removed.length;
+  get("gone").textContent = game.waiting ? "?" : cloud.removed.length;
   get("new").textContent = fresh.length;
   get("scene").setAttribute("aria-label", `A cloud in ${cloud.dim} dimensions: ` +
     `${cloud.kept.length} points kept, ${cloud.removed.length} taken away, ${fresh.length} new`);
   get("hint").textContent = cloud.points.length || tools.line ? "" : HINTS[cloud.source] || "";
+}
+
+function shades() {  // of the new points, the surer the deeper
+  const known = player.flow?.confidence;
+  return known ? known.map(c => mix(color("unsure"), color("new"), c ?? 0)) : null;
 }
 
 function press(selector, name, value) {
@@ -74,11 +85,14 @@ function pickTool(kind) {
 
 function enable() {
   const { cloud } = app, ready = about.completer.includes(cloud.dim);
-  get("complete").disabled = !ready || !cloud.kept.length;
-  get("random").disabled = cloud.kept.length < 2;
+  get("tools").hidden = get("edit").hidden = cloud.source === "guess";
+  get("complete").disabled = !ready || !cloud.kept.length || game.waiting;
+  for (const id of ["random", "camera"]) get(id).disabled = cloud.kept.length < 2;
+  get("truth").disabled = !cloud.removed.length;
+  get("sure").hidden = !player.flow?.confidence;
   get("undo").disabled = !cloud.gestures.length;
   get("restore").disabled = !cloud.removed.length;
-  get("download").disabled = !cloud.kept.length;
+  for (const id of ["download", "share"]) get(id).disabled = !cloud.kept.length || game.waiting;
   const fresh = player.flow ? player.flow.new.length : 0;
   get("contents").textContent = !cloud.kept.length ? "nothing yet"
     : `${cloud.kept.length} points${fresh ? ` and ${fresh} new ones` : ""}`;
@@ -90,13 +104,16 @@ function enable() {
 // A new cloud is on the stage.
 function setCloud(source, dim, points) {
   visit += 1;
+  game.stop();
   app.cloud = new Cloud(source, dim, points);
   if (points.length) app.scene.lookAt(points, dim === 2 ? 1.35 : 1.25);
   else app.scene.look([about.canvas / 2, about.canvas / 2], about.canvas / 2, 2);
   sizes.ball = about.radius[dim];
   get("tool").querySelector("[data-tool=pen]").hidden = source !== "draw";
   get("tool").querySelector("[data-tool=turn]").hidden = dim !== 3;
-  pickTool(source === "draw" ? "pen" : dim === 3 ? "turn" : "rub");
+  get("camera").hidden = dim !== 3;
+  const first = { draw: "pen", guess: "none" }[source];
+  pickTool(first ?? (dim === 3 ? "turn" : "rub"));
   changed();
 }
 
@@ -105,39 +122,26 @@ function changed() {
   edits += 1;
   player.clear();
   get("summary").textContent = "";
-  seen = null;
+  classes.forget();
   say();
   enable();
   draw();
-  showClasses(null);
+  showClasses();
   clearTimeout(changed.timer);
   changed.timer = setTimeout(() => attempt(classify), 120);
 }
 
 async function classify() {
   const now = edits, { cloud } = app;
-  if (!cloud.kept.length || !about.classifier.includes(cloud.dim)) return;
-  const { classes } = await api.call("classify", { points: cloud.kept });
+  if (!cloud.kept.length || !classes.able(cloud)) return;
+  const found = await classes.ask(cloud);
   if (now !== edits) return;
-  seen = classes;
-  if (!player.flow) showClasses(null);
+  classes.seen = found;
+  if (!player.flow) showClasses();
 }
 
-function showClasses(completed) {
-  const box = get("bars"), note = document.createElement("p");
-  const able = about.classifier.includes(app.cloud.dim);
-  get("verdict").textContent = "";
-  box.className = able ? "able" : "";
-  if (able && (seen || completed)) {
-    const best = bars(box, seen, completed);
-    get("verdict").textContent =
-      `${completed ? "completed" : "input"}: ${best.name}, ${percent(best.probability)}`;
-    return;
-  }
-  note.textContent = !able
-    ? `No classifier for ${app.cloud.dim}-D clouds comes with this version.`
-    : app.cloud.kept.length ? "Looking …" : "Nothing to classify yet.";
-  box.replaceChildren(note);
+function showClasses() {
+  classes.show(app.cloud, game.waiting ? "First say what you think." : "");
 }
 
 async function complete() {
@@ -146,18 +150,25 @@ async function complete() {
   button.textContent = "Completing …";
   say();
   try {
-    const request = { points: cloud.kept, removed: cloud.removed };
-    const result = await api.call("complete", request);
+    const result = await api.call("complete", cloud.request);
     if (now !== edits) return;
     player.load(result);
-    showClasses(result.classes);
-    const count = result.new.length, steps = result.frames.length - 1;
-    get("summary").textContent = `${count} new point${count === 1 ? "" : "s"} in ` +
-      `${steps} steps, ${result.seconds.toFixed(2)} s. ${result.status}`;
+    classes.completed = result.classes;
+    if (game.guess !== null && result.classes) say(game.score(result.classes));
+    showClasses();
+    get("summary").textContent = summary(result);
   } finally {
     button.textContent = "Complete";
     enable();
   }
+}
+
+// Takes a part away: at random as the tool does, or what a camera does not see.
+async function takeAway(how) {
+  const now = edits, { cloud } = app, numbers = cloud.keptNumbers;
+  if (numbers.length < 2) return;
+  const { gone } = await api.call("cut", { points: cloud.kept, ...how });
+  if (now === edits) tools.take(new Set(gone.map(i => numbers[i])));
 }
 
 async function redraw() {  // the drawing as a cloud, made by the server
@@ -171,8 +182,39 @@ async function redraw() {  // the drawing as a cloud, made by the server
 async function sample(kind, name) {
   const now = ++visit;
   press("#choices button", "name", name);
-  const { points } = await api.call("sample", { kind, class: name });
-  if (now === visit) setCloud(kind, kind === "digit" ? 2 : 3, points);
+  const { points, title } = await api.call("sample", { kind, class: name });
+  if (now !== visit) return;
+  setCloud(kind, points[0].length, points);
+  get("stage").title = title || "";
+}
+
+// A half of some digit; the person says first what it was.
+async function round() {
+  const now = ++visit, answer = anyOf(about.digits);
+  press("#choices button", "name", "");
+  const { points, gone } = await half(answer);
+  if (now !== visit) return;
+  setCloud("guess", 2, points);
+  game.begin(answer);
+  tools.take(new Set(gone));
+  say(ASK);
+}
+
+async function guess(name) {
+  if (!game.waiting) return;
+  press("#choices button", "name", name);
+  game.guess = name;
+  draw();
+  await complete();
+}
+
+// The cloud that the address holds.
+async function openShared() {
+  const { dim, points, gone } = decode(location.hash.slice(1));
+  openSource("file", "A cloud from a link.");
+  setCloud("file", dim, points);
+  if (gone.size) tools.take(gone);
+  if (!get("complete").disabled) await complete();
 }
 
 async function bring(file) {
@@ -181,35 +223,24 @@ async function bring(file) {
     throw new Error(`${file.name} is too large: at most ${about.max_upload / 2 ** 20} MB.`);
   }
   const now = ++visit;
-  const { points, note } = await api.upload(file);
+  const { points, size, note } = await api.upload(file);
   if (now !== visit) return;
   openSource("file", note);
   setCloud("file", points[0].length, points);
-}
-
-function choiceButton(name, label, work) {
-  const button = document.createElement("button");
-  button.textContent = label;
-  if (name !== null) button.dataset.name = name;
-  button.addEventListener("click", () => attempt(work));
-  return button;
+  app.cloud.size = size;
 }
 
 // The row of choices that belongs to a source.
 function openSource(source, note) {
   press("[data-source]", "source", source);
-  const names = { digit: about.digits, shape: about.shapes }[source] || [];
-  const items = names.map(name => choiceButton(name, name, () => sample(source, name)));
-  if (source === "draw") items.push(choiceButton(null, "Clear", () => setCloud("draw", 2, [])));
-  if (source === "file") items.push(choiceButton(null, "Choose a file", () => get("file").click()));
-  if (!names.length) {
-    const text = document.createElement("p");
-    text.className = "note";
-    text.textContent = note || (source === "draw" ? "One digit, with mouse, pen or finger."
-      : `Points or a mesh: ${about.readable.map(ending => ending.slice(1)).join(", ")}`);
-    items.push(text);
-  }
-  get("choices").replaceChildren(...items);
+  const tried = work => (...what) => attempt(() => work(...what));
+  fillChoices(source, about, {
+    sample: tried(sample),
+    guess: tried(guess),
+    round: tried(round),
+    clear: tried(() => setCloud("draw", 2, [])),
+    file: () => get("file").click(),
+  }, note);
 }
 
 function anyOf(list) {
@@ -219,7 +250,8 @@ function anyOf(list) {
 async function choose(source) {
   openSource(source);
   if (source === "digit") await sample(source, anyOf(about.digits));
-  else if (source === "shape") await sample(source, anyOf(about.shapes));
+  else if (source === "scan") await sample(source, about.scans[0]);
+  else if (source === "guess") await round();
   else setCloud(source, 2, []);
 }
 
@@ -232,16 +264,21 @@ function listen() {
     button.addEventListener("click", () => pickTool(button.dataset.tool));
   }
   on("size", "input", () => { sizes[tools.kind] = +get("size").value; });
-  on("random", "click", () => tools.random(sizes.ball));
+  on("random", "click", () => takeAway({ cut: tools.kind === "rub" ? "brush" : "balls" }));
+  on("camera", "click", () => takeAway({ camera: app.scene.camera }));
+  on("truth", "click", () => {
+    truth = !truth;
+    get("truth").setAttribute("aria-pressed", String(truth));
+    draw();
+  });
   on("undo", "click", () => (app.cloud.undo() ? redraw() : changed()));
   on("restore", "click", () => { app.cloud.restore(); changed(); });
   on("complete", "click", complete);
   on("file", "change", async () => { await bring(get("file").files[0]); });
   on("file", "click", () => { get("file").value = ""; });
-  on("download", "click", async () => {
-    const fresh = player.flow ? player.flow.new : [];
-    await api.download({ points: app.cloud.kept, new: fresh, format: get("format").value });
-  });
+  on("download", "click", () => save(app.cloud, player.flow?.new ?? [], about.films, say));
+  on("share", "click", () => shareLink(app.cloud, say));
+  window.addEventListener("hashchange", () => location.hash && attempt(openShared));
   for (const kind of ["dragover", "dragleave", "drop"]) {
     on("stage", kind, event => {
       event.preventDefault();
@@ -254,6 +291,18 @@ function listen() {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
 }
 
+// The cloud of a link, or the first scan with a part taken away.
+async function begin() {
+  try {
+    if (location.hash.length > 1) return await openShared();
+  } catch (error) {
+    await choose("scan");
+    return say(error.message, true);
+  }
+  await choose("scan");
+  return takeAway({ cut: "balls" });
+}
+
 async function start() {
   about = await api.about();
   player = new Player(passed => {
@@ -261,11 +310,12 @@ async function start() {
     draw();
   });
   tools = new Tools(get("scene"), app);
-  get("format").replaceChildren(...about.formats.map(name => new Option(name, name)));
+  classes = new Classes(about);
+  fillFormats(about);
   get("file").accept = about.readable.join(",");
   listen();
-  await choose("digit");
-  for (let k = 0; k < 2; k++) tools.random(sizes.ball);  // as in training
+  await begin();
+  document.body.dataset.ready = "true";
 }
 
 attempt(start);

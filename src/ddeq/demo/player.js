@@ -1,4 +1,4 @@
-// Plays the flow: a time between 0 and the last step, moved by the clock or by a finger.
+// Plays the flow: a time between 0 and the last frame, moved by the clock or by a finger.
 
 import { between, curve, short, stepAt } from "/charts.js";
 
@@ -22,7 +22,7 @@ export class Player {
     const move = event => {
       if (!this.flow || !(event.buttons & 1)) return;
       this.stop();
-      this.seek(stepAt(canvas, event.offsetX, this.last));
+      this.seek(this.frameOf(stepAt(canvas, event.offsetX, this.lastStep)));
     };
     canvas.addEventListener("pointerdown", move);
     canvas.addEventListener("pointermove", move);
@@ -30,6 +30,17 @@ export class Player {
 
   get last() {
     return this.flow.frames.length - 1;
+  }
+
+  get lastStep() {
+    return this.flow.residuals.length - 1;
+  }
+
+  // The time at which the flow is at a step of the solver.
+  frameOf(step) {
+    const steps = this.flow.steps, k = steps.findIndex(value => value >= step);
+    if (k <= 0) return k ? this.last : 0;
+    return k - 1 + (step - steps[k - 1]) / (steps[k] - steps[k - 1] || 1);
   }
 
   clear() {
@@ -83,17 +94,17 @@ export class Player {
   }
 
   draw() {
-    const flow = this.flow, k = Math.round(this.at);
-    get("step").textContent = flow ? `step ${k} of ${this.last}` : "press Complete";
+    const flow = this.flow, step = flow ? between(flow.steps, this.at) : 0, k = Math.round(step);
+    get("step").textContent = flow ? `step ${k} of ${this.lastStep}` : "press Complete";
     get("time").setAttribute("aria-valuetext", get("step").textContent);
     for (const [id, name, log] of [["residual", "residuals", true], ["spread", "spread", false]]) {
       const values = flow ? flow[name] : [];
-      curve(get(id), values, this.at, log);
+      curve(get(id), values, step, log);
       get(`${id}-now`).textContent = short(values[k]);
     }
   }
 
-  // Where the particles are now: between two steps they go straight.
+  // Where the particles are now: between two frames they go straight.
   points(dim) {
     if (!this.flow) return [];
     const k = Math.floor(this.at), share = this.at - k;

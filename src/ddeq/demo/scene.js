@@ -15,10 +15,10 @@ export function color(name) {
 }
 
 // A colour #rrggbb with a share of another, as far things have of the air.
-function hazy(near, far, share) {
+export function mix(near, far, share) {
   const part = (hex, k) => parseInt(hex.slice(1 + 2 * k, 3 + 2 * k), 16);
-  const mixed = [0, 1, 2].map(k => (1 - share) * part(near, k) + share * part(far, k));
-  return `rgb(${mixed.map(Math.round).join(" ")})`;
+  const mixed = [0, 1, 2].map(k => Math.round((1 - share) * part(near, k) + share * part(far, k)));
+  return `#${mixed.map(value => value.toString(16).padStart(2, "0")).join("")}`;
 }
 
 export class Scene {
@@ -78,31 +78,38 @@ export class Scene {
     return best;
   }
 
+  get camera() {  // the direction from the cloud to the eye
+    const level = Math.cos(this.tilt);
+    return [level * Math.cos(this.turn), level * Math.sin(this.turn), Math.sin(this.tilt)];
+  }
+
   rotate(dx, dy) {
     this.turn -= dx * 0.01;
     this.tilt = Math.max(-1.5, Math.min(1.5, this.tilt + dy * 0.01));
   }
 
-  // layers: {points, color, hollow, rim}; marks: {lines, circle}
+  // layers: {points, color, colors, hollow, rim}; marks: {lines, circle}
   draw(layers, marks) {
     const [pen, width] = fit(this.canvas), dots = [];
     for (const layer of layers) {
-      for (const p of layer.points) dots.push([...this.project(p), layer]);
+      layer.points.forEach((p, i) => {
+        dots.push([...this.project(p), layer, layer.colors ? layer.colors[i] : layer.color]);
+      });
     }
     if (this.dim === 3) dots.sort((a, b) => a[2] - b[2]);
     const back = dots.length ? dots[0][2] : 0, span = dots.length ? dots.at(-1)[2] - back : 0;
     const size = Math.max(2, Math.min(width / 76, width / (6.5 * Math.sqrt(dots.length || 1))));
     this.haze = color("stage");
-    for (const [x, y, near, layer] of dots) {  // nearness from 0, the farthest, to 1
-      this.dot(pen, x, y, span ? (near - back) / span : 1, layer, size);
+    for (const [x, y, near, layer, paint] of dots) {  // nearness from 0, the farthest, to 1
+      this.dot(pen, [x, y, span ? (near - back) / span : 1], layer, paint, size);
     }
     this.drawLines(pen, marks.lines || []);
     if (marks.circle) this.drawCircle(pen, ...marks.circle);
   }
 
-  dot(pen, x, y, near, layer, size) {
-    const r = this.dim === 3 ? size * (0.75 + 0.45 * near) : size;
-    const paint = hazy(layer.color, this.haze, (layer.rim ? 0.3 : 0.6) * (1 - near));
+  dot(pen, [x, y, near], layer, own, size) {
+    const r = this.dim === 3 ? size * (0.65 + 0.6 * near) : size;
+    const paint = mix(own, this.haze, (layer.rim ? 0.35 : 0.7) * (1 - near));
     pen.beginPath();
     pen.arc(x, y, layer.hollow ? r * 0.72 : layer.rim ? r * 1.1 + 0.5 : r, 0, 7);
     if (layer.hollow) {

@@ -10,6 +10,7 @@ import ipaddress
 import json
 import socket
 import sys
+import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
@@ -20,7 +21,10 @@ from urllib.parse import parse_qs, urlsplit
 from ddeq.demo.checks import RefusedError, json_object
 from ddeq.demo.engine import MAX_UPLOAD, Engine
 
-__all__ = ["MAX_JSON", "DemoServer"]
+__all__ = ["MAX_CONNECTIONS", "MAX_JSON", "DemoServer"]
+
+MAX_CONNECTIONS = 32
+"""Threads at once; a connection beyond is closed."""
 
 MAX_JSON = 4 * 2**20
 """Bytes of a JSON request."""
@@ -31,7 +35,10 @@ _PARTS = {
     "/icon.svg": ("icon.svg", "image/svg+xml"),
     **{
         f"/{name}.js": (f"{name}.js", "text/javascript")
-        for name in ("api", "charts", "cloud", "page", "player", "scene", "tools")
+        for name in (
+            *("api", "charts", "choices", "classes", "cloud", "game"),
+            *("page", "player", "saving", "scene", "share", "tools"),
+        )
     },
 }
 _HEADERS = {
@@ -61,6 +68,7 @@ class DemoServer(ThreadingHTTPServer):
 
     def __init__(self, host: str, port: int, engine: Engine) -> None:
         self.engine = engine
+        self.places = threading.BoundedSemaphore(MAX_CONNECTIONS)
         self.open = host in _ANYWHERE
         self.name = f"[{host}]" if ":" in host else host
         if ":" in host:
@@ -85,6 +93,25 @@ class DemoServer(ThreadingHTTPServer):
         if port != str(self.server_port):
             return False
         return name in (*_LOCAL, self.name) or (self.open and _is_address(name))
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """A thread per connection, as long as there are places."""
+        if not self.places.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serves a connection and frees its place."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.places.release()
+
+    def server_close(self) -> None:
+        """Ends the engine's process too."""
+        super().server_close()
+        self.engine.reader.close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A connection that broke off is no news."""
@@ -127,6 +154,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _get(self) -> None:
         path = urlsplit(self.path).path
+        if path == "/api/health":
+            self._send_json({"status": "ok"})
+            return
         if path == "/api/about":
             self._send_json(self.server.engine.about())
             return
@@ -143,14 +173,17 @@ class _Handler(BaseHTTPRequestHandler):
             name = parse_qs(url.query).get("name", [""])[0]
             self._send_json(engine.upload(body, name))
             return
-        if url.path == "/api/download":
-            data, name = engine.download(json_object(self._body("application/json", MAX_JSON)))
+        written = {"/api/download": engine.download, "/api/film": engine.film}
+        if url.path in written:
+            request = json_object(self._body("application/json", MAX_JSON))
+            data, name = written[url.path](request)
             disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
             self._send(data, "application/octet-stream", headers=disposition)
             return
         calls = {
             "/api/sample": engine.sample,
             "/api/draw": engine.draw,
+            "/api/cut": engine.cut,
             "/api/classify": engine.classify,
             "/api/complete": engine.complete,
         }

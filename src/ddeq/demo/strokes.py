@@ -46,13 +46,13 @@ def rasterize(strokes: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     grid = np.stack([column.ravel(), row.ravel()], axis=1)
     last = np.full(len(grid), -1)
     for number, stroke in enumerate(strokes):
-        line = _thinned((np.asarray(stroke, dtype=float) - middle) / pixel)
+        line = _simplified((np.asarray(stroke, dtype=float) - middle) / pixel)
         last[_distance(grid, line) <= 0.5 * _PEN] = number
     on = last >= 0
     return (grid[on] * pixel + middle).round(4), last[on]
 
 
-def _thinned(line: np.ndarray) -> np.ndarray:
+def _simplified(line: np.ndarray) -> np.ndarray:
     """A line without corners that lie in the same quarter of a pixel as the one before."""
     cell = np.floor(4 * line)
     new = np.ones(len(line), dtype=bool)

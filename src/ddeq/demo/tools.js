@@ -80,17 +80,10 @@ export class Tools {
     this.app.changed(changed);
   }
 
-  // Takes a ball away around a point that is drawn by lot; one point at least stays.
-  random(size) {
-    const { cloud } = this.app, kept = cloud.kept;
-    if (kept.length < 2) return;
-    const centre = kept[Math.floor(Math.random() * kept.length)];
-    let radius = size * cloud.scale;
-    if (kept.every(p => distance(p, centre) < radius)) {
-      radius = Math.max(...kept.map(p => distance(p, centre)));
-    }
-    cloud.begin();
-    cloud.cutBall(centre, radius);
+  // Takes points away by their numbers, as one gesture.
+  take(numbers) {
+    this.app.cloud.begin();
+    this.app.cloud.cutNumbers(numbers);
     this.finish();
   }
 

@@ -26,6 +26,7 @@ import numpy as np
 import torch
 
 from ddeq.measures.clouds import PointClouds
+from ddeq.measures.divergences import MMD
 from ddeq.measures.kernels import Kernel, Riesz
 from ddeq.solvers import WassersteinFlow
 
@@ -138,12 +139,12 @@ def rotation_flow(
     solver = WassersteinFlow(
         max_steps=steps + 1,  # the last one evaluates the last iterate
         tol=0.0,
-        kernel=Riesz() if kernel is None else kernel,
+        divergence=MMD(Riesz() if kernel is None else kernel),
         step_size=step_size,
         decay=decay,
     )
     solution = solver.solve(turned, _start(particles, seed), save_every=1)
-    if bool(solution.failed.any()):
+    if bool(solution.failed.any()) or not bool(solution.residuals.isfinite().all()):
         raise ValueError(f"the flow diverged: take a smaller step size than {step_size:g}")
     saved = np.stack([z.points[0].numpy() for z in solution.trajectory[:-1]])
     # a residual of exactly 0 ends the solve: from there on nothing moves
@@ -153,18 +154,18 @@ def rotation_flow(
 
 def figure(*flows: RotationFlow) -> Figure:
     """The paper's figure, a row a flow: six snapshots, and the last one rotated, in red."""
-    from ddeq.viz import plots
+    from ddeq.viz import drawing
 
     if not flows:
         raise ValueError("a figure needs at least one flow")
     columns = 1 + max(len(flow.snapshots) for flow in flows)
-    picture, axes = plots.panels(len(flows), columns)
+    picture, axes = drawing.panels(len(flows), columns)
     for flow, line in zip(flows, axes, strict=True):
         for ax, (step, points) in zip(line, flow.snapshots.items(), strict=False):
-            plots.scatter(ax, points, plots.RESULT if step else plots.FREE, f"step {step}")
-        plots.scatter(line[-1], flow.image, plots.ROTATED, "last, rotated")
-        plots.frame(line, [*flow.snapshots.values(), flow.image])
-        line[0].set_ylabel(f"2π/{flow.turn:g}", fontsize=9, color=plots.TEXT)
+            drawing.scatter(ax, points, drawing.RESULT if step else drawing.FREE, f"step {step}")
+        drawing.scatter(line[-1], flow.image, drawing.ROTATED, "last, rotated")
+        drawing.frame(line, [*flow.snapshots.values(), flow.image])
+        line[0].set_ylabel(f"2π/{flow.turn:g}", fontsize=9, color=drawing.TEXT)
     return picture
 
 

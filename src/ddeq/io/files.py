@@ -7,25 +7,36 @@
 Points come out as the file stores them: same order, same units, same precision (text becomes
 float64). Written files give back the same values: binary formats keep float32 or float64, text
 formats write enough digits. ply, pcd, xyz, txt, csv, npy and npz hold 2-D or 3-D clouds; off and
-obj are 3-D by definition, so 2-D clouds are written there with z = 0.
+obj are 3-D by definition, so 2-D clouds are written there with z = 0. Each format may be packed
+with gzip (``scan.xyz.gz``).
 """
 
 from __future__ import annotations
 
 import os
-import secrets
-import shutil
 import stat
 import struct
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 
-from ddeq.io.formats import arrays, mesh, pcd, ply, surface, text
-from ddeq.io.formats.base import CloudFileError, Parsed, Source, exact_float, file_error
+import ddeq.io.formats  # noqa: F401  every format enters itself
+from ddeq.io.atomic import atomic_path
+from ddeq.io.attributes import extend_attributes
+from ddeq.io.formats import surface
+from ddeq.io.formats.base import (
+    READERS,
+    WRITERS,
+    CloudFileError,
+    Content,
+    Source,
+    Suffixes,
+    exact_float,
+    file_error,
+)
+from ddeq.io.packed import GZIP, format_of, packing, unpacked
 
 __all__ = [
     "READABLE",
@@ -33,41 +44,25 @@ __all__ = [
     "CloudFile",
     "CloudFileError",
     "check_target",
+    "is_readable",
+    "is_writable",
     "read_cloud",
     "write_cloud",
 ]
 
-_Reader = Callable[[Source], Parsed]
-_Writer = Callable[[BinaryIO, np.ndarray, "np.ndarray | None"], None]
+READABLE = Suffixes(READERS)
+WRITABLE = Suffixes(WRITERS)
+_COMPRESSED = (".bz2", ".xz", ".zst", ".zip", ".7z")
 
-_READERS: dict[str, _Reader] = {
-    ".ply": ply.read,
-    ".pcd": pcd.read,
-    ".xyz": text.read,
-    ".txt": text.read,
-    ".csv": text.read,
-    ".pts": text.read,
-    ".asc": text.read,
-    ".npy": arrays.read,
-    ".npz": arrays.read_npz,
-    ".off": mesh.read_off,
-    ".obj": mesh.read_obj,
-    ".stl": mesh.read_stl,
-}
-_WRITERS: dict[str, _Writer] = {
-    ".ply": ply.write,
-    ".pcd": pcd.write,
-    ".xyz": text.write_plain,
-    ".txt": text.write_plain,
-    ".csv": text.write_csv,
-    ".npy": arrays.write_npy,
-    ".npz": arrays.write_npz,
-    ".off": mesh.write_off,
-    ".obj": mesh.write_obj,
-}
-READABLE: tuple[str, ...] = tuple(_READERS)
-WRITABLE: tuple[str, ...] = tuple(_WRITERS)
-_COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip", ".7z")
+
+def is_readable(path: str | os.PathLike[str]) -> bool:
+    """Whether a file's name ends with a suffix of `READABLE`, or with that and ``.gz``."""
+    return format_of(Path(path)) in READABLE
+
+
+def is_writable(path: str | os.PathLike[str]) -> bool:
+    """Whether a file's name ends with a suffix of `WRITABLE`, or with that and ``.gz``."""
+    return format_of(Path(path)) in WRITABLE
 
 
 @dataclass(frozen=True)
@@ -78,11 +73,14 @@ class CloudFile:
         points: (N, d) with d = 2 or 3; float32 if the file stores float32, else float64.
         path: the file.
         kind: one line for people, such as ``"PLY binary, 1,204 points, 3-D"``.
+        attributes: other numbers per point by name, (N,) each, as the file stores them: ``red``,
+            ``nx``, ``intensity``, ... (ply, pcd, las).
     """
 
     points: np.ndarray
     path: Path
     kind: str
+    attributes: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 def read_cloud(
@@ -114,7 +112,8 @@ def read_cloud(
         raise file_error(path, f"cannot sample {surface_points:,} points (1 to {max_points:,})")
     source = _open(path, max_points, surface_points is not None)
     try:
-        points, kind = _load(source, surface_points, seed)
+        with unpacked(source) as plain:
+            cloud = _load(plain, surface_points, seed)
     except CloudFileError:
         raise
     except OSError as error:
@@ -123,22 +122,22 @@ def read_cloud(
         # What slipped through the checks of a format is still damage in the file.
         raise file_error(path, f"cannot be read: {error}") from error
     except MemoryError as error:
-        raise file_error(path, "does not fit in memory; thin it out first") from error
-    return CloudFile(points, path, kind)
+        raise file_error(path, "does not fit in memory; subsample it first") from error
+    return replace(cloud, path=path)
 
 
-def _load(source: Source, surface_points: int | None, seed: int) -> tuple[np.ndarray, str]:
+def _load(source: Source, surface_points: int | None, seed: int) -> CloudFile:
     """The cloud and its description."""
-    parsed = _READERS[source.path.suffix.lower()](source)
+    parsed = READERS[format_of(source.path)](source)
     points = exact_float(parsed.points)
-    _check_points(source.path, points)
-    note = parsed.note
+    _check_points(source.shown or source.path, points)
+    note, attributes = parsed.note, parsed.attributes
     if surface_points is not None and parsed.triangles is not None and parsed.triangles.size:
         points = surface.sample(points, parsed.triangles, surface_points, seed)
-        note = "sampled surface"
+        note, attributes = "sampled surface", {}
     size = f"{len(points):,} point{'' if len(points) == 1 else 's'}"
     parts = (parsed.label, note, size, f"{points.shape[1]}-D")
-    return points, ", ".join(part for part in parts if part)
+    return CloudFile(points, source.path, ", ".join(filter(None, parts)), attributes)
 
 
 def _open(path: Path, limit: int, want_faces: bool) -> Source:
@@ -151,18 +150,17 @@ def _open(path: Path, limit: int, want_faces: bool) -> Source:
             raise file_error(path, "is not a regular file; save the cloud to a file first")
         suffix = path.suffix.lower()
         source = Source(path, status.st_size, limit, want_faces)
-        if suffix in _COMPRESSED or source.head(2) == b"\x1f\x8b":
-            raise file_error(path, "is compressed; unpack it first (for .gz: gunzip)")
+        if suffix in _COMPRESSED or (suffix != GZIP and source.head(2) == b"\x1f\x8b"):
+            raise file_error(path, "is compressed; unpack it first (gzip is read if named .gz)")
     except FileNotFoundError:
         raise file_error(path, "no such file") from None
     except CloudFileError:
         raise
     except (OSError, ValueError) as error:
         raise file_error(path, f"cannot be opened ({error})") from error
-    if suffix not in _READERS:
-        raise file_error(
-            path, f"unknown suffix {suffix!r}; files that can be read: {' '.join(READABLE)}"
-        )
+    if not is_readable(path):
+        known = f"files that can be read: {' '.join(READABLE)}, with {GZIP} behind or without"
+        raise file_error(path, f"unknown suffix {format_of(path) or suffix!r}; {known}")
     if source.size == 0:
         raise file_error(path, "is empty (0 bytes)")
     return source
@@ -188,18 +186,21 @@ def write_cloud(
     points: np.ndarray,
     *,
     new_from: int | None = None,
+    attributes: Mapping[str, np.ndarray] | None = None,
     force: bool = False,
 ) -> None:
     """Write a cloud to a file, whole or not at all; its suffix says the format (`WRITABLE`).
 
-    The first `new_from` points count as input, the others as new. ply marks them by colour and
-    ``label``, pcd by ``label``, csv and npz by ``new``, obj by colour; xyz, txt, npy and off
-    have no place for a mark.
+    The first `new_from` points count as input, the others as new. ply, pcd, csv and
+    npz mark them by ``new`` (0 or 1), ply and obj also by colour, unless the cloud has colours;
+    xyz, txt, npy and off have no place for a mark.
 
     Args:
         path: the file to make.
         points: (N, d), d = 2 or 3, finite; float32 and float64 are kept as they are.
         new_from: row of the first new point; None marks nothing.
+        attributes: other numbers per point by name, as `CloudFile` has them; ply and pcd keep
+            them. Points beyond their length, the new ones, get those of the point next to them.
         force: replace an existing file.
 
     Raises:
@@ -207,16 +208,37 @@ def write_cloud(
     """
     path = Path(path)
     check_target(path, force)
-    writer = _WRITERS[path.suffix.lower()]
+    writer = WRITERS[format_of(path)]
     try:
-        points = np.ascontiguousarray(exact_float(np.asarray(points)))
+        points = np.ascontiguousarray(exact_float(np.asanyarray(points)))
     except ValueError as error:
         raise file_error(path, f"not written: {error}") from error
     _check_points(path, points)
     if new_from is not None and not 0 <= new_from <= len(points):
         raise file_error(path, f"new_from = {new_from}, expected 0 to {len(points):,}")
     new = None if new_from is None else np.arange(len(points)) >= new_from
-    _write_whole(path, lambda out: writer(out, points, new))
+    given = _checked(path, attributes or {}, len(points))
+    content = Content(points, new, extend_attributes(given, points))
+    try:
+        with (
+            atomic_path(path) as draft,
+            open(draft, "xb") as out,
+            packing(out, path) as stream,
+        ):
+            writer(stream, content)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise file_error(path, f"cannot be written ({reason})") from error
+
+
+def _checked(path: Path, attributes: Mapping[str, np.ndarray], count: int) -> dict[str, np.ndarray]:
+    """Attributes as arrays, refused where one cannot be that of `count` points or fewer."""
+    arrays = {name: np.asarray(values) for name, values in attributes.items()}
+    for name, values in arrays.items():
+        if values.ndim != 1 or not 0 < len(values) <= count or values.dtype.kind not in "fiub":
+            shape = f"{values.dtype} of shape {values.shape}"
+            raise file_error(path, f"attribute {name!r} is {shape}, expected {count:,} numbers")
+    return arrays
 
 
 def check_target(path: Path, force: bool) -> None:
@@ -226,12 +248,9 @@ def check_target(path: Path, force: bool) -> None:
         CloudFileError: it is a folder, its folder is missing, its suffix is unknown, or it exists
             and may not be replaced.
     """
-    if path.suffix.lower() not in _WRITERS:
-        raise file_error(
-            path,
-            f"unknown suffix {path.suffix.lower()!r}; files that can be written: "
-            f"{' '.join(WRITABLE)}",
-        )
+    if not is_writable(path):
+        known = f"files that can be written: {' '.join(WRITABLE)}, with {GZIP} behind or without"
+        raise file_error(path, f"unknown suffix {path.suffix.lower()!r}; {known}")
     # os.path answers False where Path would raise (no permission, impossible names): opening
     # the file then says what is wrong.
     if os.path.isdir(path):
@@ -240,23 +259,3 @@ def check_target(path: Path, force: bool) -> None:
         raise file_error(path, f"its folder {path.parent} does not exist; make it first")
     if os.path.exists(path) and not force:
         raise file_error(path, "exists already; use --force (force=True) to replace it")
-
-
-def _write_whole(path: Path, write: Callable[[BinaryIO], None]) -> None:
-    """Write beside the target and move into place, so no reader ever sees half a file."""
-    try:
-        target = Path(os.path.realpath(path))  # write through a link, do not replace it
-        draft = target.with_name(f".ddeq-{secrets.token_hex(8)}.part")
-        try:
-            with open(draft, "xb") as out:
-                write(out)
-                out.flush()
-                os.fsync(out.fileno())
-            if target.exists():
-                shutil.copymode(target, draft)
-            os.replace(draft, target)
-        finally:
-            draft.unlink(missing_ok=True)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise file_error(path, f"cannot be written ({reason})") from error

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from ddeq.measures.clouds import PointClouds
 from ddeq.measures.kernels import distances
+from ddeq.measures.weighted import WeightedClouds
 
 __all__ = ["accuracy", "chamfer", "ot_distance", "spread", "wasserstein2"]
 
@@ -48,8 +49,16 @@ def _transport_cost(x: PointClouds, y: PointClouds, power: int) -> Tensor:
     import ot
 
     costs = []
-    for a, b in zip(x.to_list(), y.to_list(), strict=True):
-        cost = distances(a.detach().cpu().double(), b.detach().cpu().double()).pow(power).numpy()
-        uniform = [np.full(n, 1.0 / n) for n in cost.shape]
-        costs.append(ot.emd2(*uniform, cost, numItermax=1_000_000))
+    for b, pair in enumerate(zip(x.to_list(), y.to_list(), strict=True)):
+        cost = distances(*(cloud.detach().cpu().double() for cloud in pair)).pow(power).numpy()
+        masses = [_masses(clouds, b) for clouds in (x, y)]
+        costs.append(ot.emd2(*masses, cost, numItermax=1_000_000))
     return torch.tensor(np.array(costs)).to(x.points)
+
+
+def _masses(clouds: PointClouds, b: int) -> np.ndarray:
+    """Masses of the points of one cloud, ``(N,)``, which sum to one in double precision."""
+    if not isinstance(clouds, WeightedClouds):
+        return np.full(int(clouds.lengths[b]), 1.0 / int(clouds.lengths[b]))
+    masses = clouds.weights[b][clouds.mask[b]].detach().cpu().double().numpy()
+    return masses / masses.sum()

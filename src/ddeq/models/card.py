@@ -73,7 +73,7 @@ def _use(kind: str, dim: int) -> str:
 ```python
 import ddeq
 
-model = ddeq.{kind.capitalize()}.from_pretrained("FOLDER or user/repo")
+model = ddeq.{kind.capitalize()}.from_pretrained("FOLDER or hf:user/repo")
 {_USE[kind].format(dim=dim)}
 ```
 """

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, TypeVar
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ddeq.adjoints import Adjoint
+from ddeq.data.upsample import upsample
+from ddeq.data.view import FramedClouds
+from ddeq.errors import DdeqError
 from ddeq.measures.clouds import PointClouds
-from ddeq.models.base import EquilibriumModel, gaussian_particles, outside_inference_mode
-from ddeq.nn import MLP, Coupling, EquilibriumMap, EquilibriumNetwork
+from ddeq.models.base import chosen_network, outside_inference_mode
+from ddeq.models.filling import Filling, fill
+from ddeq.models.free_particles import FreeParticles
+from ddeq.models.inputs import CloudsLike, as_clouds, as_given
+from ddeq.models.sampling import Sampling
+from ddeq.nn import EquilibriumMap, Network, NetworkConfig
+from ddeq.nn.base import full_precision
 from ddeq.solvers import Solver
 from ddeq.solvers.solution import Solution
 
-__all__ = ["Completer"]
+__all__ = ["MOST_ADDED", "Completer"]
 
-Clouds = TypeVar("Clouds", PointClouds, Tensor, np.ndarray)
+MOST_ADDED = 4_000_000
+"""New points per cloud if no number is asked for: what memory is there for."""
 
 
-class Completer(EquilibriumModel):
+class Completer(FreeParticles):
     """Adds points to a partial cloud; every point of the input stays as it is.
 
     The input's points, lifted by an invertible coupling ``q``, are fixed particles; free particles
@@ -31,10 +41,17 @@ class Completer(EquilibriumModel):
         dim: ``d``, dimension of the points.
         ratio: Free particles for each input point.
         estimate: Estimate that number from the cloud, around ``ratio``; see :meth:`shares`.
-        cross_layers: Layers of the cross-encoder.
+        empty: With ``estimate``: the model can find that nothing is missing, and then adds nothing;
+            see :class:`ddeq.nn.MissingShare`.
+        proportions: :meth:`complete` brings clouds to unit size by one scale for all coordinates;
+            otherwise each coordinate gets unit variance.
+        trust: The model says of each new point how far from the surface it expects it to be; see
+            :meth:`expected_distances`.
+        sampling: How new points are drawn from the model at use; all at once by default.
+        network: Configuration of the network; the paper's by default.
         solver: Finds the equilibrium.
         adjoint: Forms the gradient.
-        network: Other arguments of :class:`ddeq.nn.EquilibriumNetwork`.
+        options: Fields of :class:`ddeq.nn.Network`, in place of ``network``.
 
     Example:
         >>> x = PointClouds.from_list([torch.randn(70, 2), torch.randn(41, 2)])
@@ -53,55 +70,66 @@ class Completer(EquilibriumModel):
         *,
         ratio: float = 0.275,
         estimate: bool = False,
-        cross_layers: int = 3,
+        empty: bool = False,
+        proportions: bool = False,
+        trust: bool = False,
+        sampling: Sampling | None = None,
+        network: NetworkConfig | None = None,
         solver: Solver | None = None,
         adjoint: Adjoint | None = None,
-        **network: Any,
+        **options: Any,
     ) -> None:
         super().__init__(
-            EquilibriumNetwork(dim, cross_layers=cross_layers, **network), solver, adjoint
+            dim,
+            chosen_network(network, Network(), options),
+            solver,
+            adjoint,
+            ratio=ratio,
+            estimate=estimate,
+            empty=empty,
+            proportions=proportions,
+            trust=trust,
+            sampling=sampling,
         )
-        if not ratio > 0:
-            raise ValueError(f"ratio must be positive, got {ratio}")
-        self.ratio = ratio
-        self.coupling = Coupling(self.network.features)
-        features = self.network.features
-        self.missing = MLP(features, features // 2, 1) if estimate else None
         self.eval()
 
-    def forward(self, x: PointClouds, seed: int = 0, counts: Tensor | None = None) -> PointClouds:
+    def forward(self, x: CloudsLike, seed: int = 0, counts: Tensor | None = None) -> PointClouds:
         """The new points of clouds that are in the network's frame already, ``(B, N, d)``.
 
         Args:
-            x: Partial clouds in units in which the whole has about unit variance.
+            x: Partial clouds in units in which the whole has about unit variance; see
+                :func:`ddeq.models.as_clouds` for the forms they may have.
             seed: Of the free particles.
-            counts: How many new points a cloud, ``(B,)``; :meth:`shares` of ``|x|`` by default.
+            counts: How many new points per cloud, ``(B,)``; :meth:`counts` by default.
         """
         return self.points(self.latent(x, seed, counts)[0])
 
-    def encode(self, x: PointClouds) -> EquilibriumMap:
-        """``F_theta(., X)`` with the points of ``X`` as fixed particles."""
-        x = x.to(self.coupling.phi.inner.weight.dtype)
-        return self.network.bind(self.network.encode(x, x.map(self.coupling.lift)))
+    def counts(self, x: PointClouds, sizes: Tensor | None = None) -> Tensor:
+        """How many points are missing, up to :data:`MOST_ADDED`, ``(B,)``.
 
-    def shares(self, f: EquilibriumMap) -> Tensor:
-        """How many points are missing for each point there is, ``(B,)``.
-
-        ``ratio``, or with ``estimate`` a value from ``ratio / e`` to ``e ratio`` that is read off
-        the encoded cloud: in the frame of the whole the mean and the variance of what is left tell
-        how much was taken away, and elsewhere its shape does.
+        An estimate is made of each cloud by itself: rounded, it would differ by one where padding
+        changes its last bit, and so depend on the batch.
 
         Args:
-            f: From :meth:`encode`.
+            x: See :meth:`forward`.
+            sizes: How many points each cloud has, ``(B,)``, if ``x`` is a subsample.
         """
-        summary = f.context.summary
-        if self.missing is None:
-            return summary.new_full((len(summary),), self.ratio)
-        return self.ratio * self.missing(summary[:, None])[:, 0, 0].tanh().exp()
+        sizes = x.lengths if sizes is None else sizes
+        shares = torch.full_like(sizes, self.ratio, dtype=torch.float64)
+        least = 1
+        if self.missing is not None:
+            least = self.missing.least
+            with torch.no_grad():
+                shares = torch.cat([self._share_alone(cloud) for cloud in x]).to(shares)
+        return (shares * sizes).round().long().clamp(least, MOST_ADDED)
+
+    def _share_alone(self, cloud: Tensor) -> Tensor:
+        """The estimated share of one cloud ``(N, d)``, ``(1,)``."""
+        return self.shares(self.encode(PointClouds.from_tensor(cloud[None].to(self._like))))
 
     def latent(
         self,
-        x: PointClouds,
+        x: CloudsLike,
         seed: int = 0,
         counts: Tensor | None = None,
         save_every: int | None = None,
@@ -120,62 +148,97 @@ class Completer(EquilibriumModel):
             f: What :meth:`encode` gives for ``x``, if it is at hand.
         """
         with outside_inference_mode():
+            x = as_clouds(x)
             x = PointClouds(x.points.clone(), x.mask.clone())
             f = self.encode(x) if f is None else f
             if start is None:
-                start = self._start(x, self._counts(x, counts, f), seed)
+                if counts is None:
+                    counts = self.counts(x).clamp(max=self.sampling.solved)
+                noise = self.noise(self._counts(x, counts), seed)
+                f = f.mark(noise.points)
+                start = self.start(x, noise, f)
+            else:  # a row of marks for every row of the start, padding or not
+                noise = self.noise(torch.full_like(x.lengths, start.points.shape[1]), seed)
+                f = f.mark(noise.points)
             return self.equilibrium(f, start, save_every)
-
-    def _start(self, x: PointClouds, counts: Tensor, seed: int) -> PointClouds:
-        """Lifted Gaussian particles with the mean and deviation of ``x``, ``(B, N, p)``."""
-        x = x.to(self.coupling.phi.inner.weight.dtype)
-        noise = gaussian_particles(counts, x.dim, seed, x.points)
-        spread = noise.with_points(x.mean()[:, None] + noise.points * x.std()[:, None])
-        return spread.map(self.coupling.lift)
-
-    def points(self, z: PointClouds) -> PointClouds:
-        """The points of latent particles: the first ``d`` coordinates of ``q^-1(z)``.
-
-        These lie in the half that ``q`` leaves alone, so ``q^-1`` need not be computed for them.
-        """
-        return z.with_points(z.points[..., : self.network.x_project.inner.in_features])
 
     @torch.no_grad()
     def complete(
         self,
-        x: Clouds,
+        x: CloudsLike,
         seed: int = 0,
         counts: Tensor | None = None,
         normalize: bool = True,
-    ) -> Clouds:
+    ) -> Any:
         """Completes clouds in any units: the input bit for bit, then the new points.
 
         Args:
-            x: Partial clouds, or one cloud ``(N, d)`` as a tensor or an array; the result is of
-                the same type and precision.
+            x: Partial clouds in any form of :func:`ddeq.models.as_clouds`. The result has the same
+                form and precision: a list for a list, an array for an array ``(N, d)``, a pair
+                ``(points, batch)`` for a ragged batch.
             seed: Of the free particles.
-            counts: How many new points a cloud, ``(B,)``; :meth:`shares` of ``|x|`` by default.
-            normalize: Bring each cloud to zero mean and unit variance for the network, and its new
-                points back. Turn it off for clouds that are in the frame of their known whole.
+            counts: How many new points per cloud, ``(B,)``; :meth:`counts` by default.
+            normalize: Show the network a subsample of each cloud at zero mean and unit variance,
+                and bring its new points back; see :meth:`new_points`. Turn it off for clouds that
+                are in the frame of their known whole.
         """
-        if not isinstance(x, PointClouds):
-            one = self.complete(PointClouds.from_list([x]), seed, counts, normalize).points[0]
-            return one if isinstance(x, Tensor) else one.cpu().numpy()
+        given, x = x, as_clouds(x)
         if not normalize:
-            return x.cat(self(x, seed, counts).to(x.points.dtype))
-        y, way = x.normalize()
-        return x.cat(way.invert(self(y, seed, counts).to(x.points.dtype)))
+            return as_given(x.cat(self(x, seed, counts).to(x.points.dtype)), given)
+        clouds = x.detach().to_list()
+        new = self.new_points([_array(cloud) for cloud in clouds], seed, counts)
+        full = [
+            torch.cat([cloud, torch.from_numpy(points).to(cloud)])
+            for cloud, points in zip(clouds, new, strict=True)
+        ]
+        return as_given(PointClouds.from_list(full), given)
 
-    def config(self) -> dict[str, Any]:
-        return {
-            **super().config(),
-            "ratio": self.ratio,
-            "estimate": self.missing is not None,
-        }
+    @torch.no_grad()
+    def new_points(
+        self, clouds: Sequence[np.ndarray], seed: int = 0, counts: Tensor | None = None
+    ) -> list[np.ndarray]:
+        """The new points of partial clouds in any units, each ``(M_i, d)``.
 
-    def _counts(self, x: PointClouds, counts: Tensor | None, f: EquilibriumMap) -> Tensor:
+        Args:
+            clouds: ``B`` floating arrays ``(N_i, d)``, each of its own size, units and precision.
+            seed: Of the free particles.
+            counts: How many new points per cloud, ``(B,)``; :meth:`counts` by default.
+        """
+        with full_precision(self._like):
+            framed = FramedClouds.of(clouds, self._like, self.proportions)
+        counts = self._counts(framed.x, counts, framed.sizes)
+        found = framed.invert([part.points for part in self.fill(framed.x, counts, seed)])
+        return [upsample(new, int(n), seed) for new, n in zip(found, counts, strict=True)]
+
+    @torch.no_grad()
+    def fill(
+        self,
+        x: PointClouds,
+        counts: Tensor,
+        seed: int = 0,
+        watch: bool = False,
+        f: EquilibriumMap | None = None,
+    ) -> list[Filling]:
+        """The new points of each cloud in the network's frame, as far as they are solved for.
+
+        Args:
+            x: See :meth:`forward`.
+            counts: How many new points per cloud, ``(B,)``; of these at most ``sampling.solved``
+                are solved for.
+            seed: Of the free particles.
+            watch: Whether to keep the iterates.
+            f: What :meth:`encode` gives for ``x``, if it is at hand.
+        """
+        return fill(self, x, counts.clamp(max=self.sampling.solved), seed, watch, f)
+
+    def _counts(self, x: PointClouds, counts: Tensor | None, sizes: Tensor | None = None) -> Tensor:
         if counts is None:
-            return (self.shares(f).detach() * x.lengths).round().long().clamp(min=1)
-        if counts.shape != (len(x),) or not bool((counts > 0).all()):
-            raise ValueError(f"counts must be {len(x)} positive integers, one a cloud")
+            return self.counts(x, sizes)
+        if counts.shape != (len(x),) or not bool((counts >= 0).all()):
+            raise DdeqError(f"counts must be {len(x)} integers, none negative, one per cloud")
         return counts.to(x.lengths)
+
+
+def _array(cloud: Tensor) -> np.ndarray:
+    """A cloud as an array, ``(N, d)``; numpy has no bfloat16."""
+    return (cloud.float() if cloud.dtype == torch.bfloat16 else cloud).cpu().numpy()

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-import socket
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
-from urllib.request import getproxies
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from typing_extensions import Self
 
+from ddeq.errors import DdeqError
+from ddeq.io.atomic import atomic_path
+from ddeq.models import hub
 from ddeq.models.card import model_card
+from ddeq.models.schema import check_arguments, one_line, read_config
+from ddeq.models.weights import check_entries, outline, read_header, read_weights
 
 __all__ = ["Pretrained", "shipped"]
 
@@ -70,11 +72,11 @@ class Pretrained:
         elif facts is not None or not (path / CARD).exists():
             size = sum(value.numel() for value in weights.values())
             texts[CARD] = model_card(self.kind, config, size, facts)
-        save_file(weights, path / f".{WEIGHTS}")
-        for name, text in texts.items():
-            (path / f".{name}").write_text(text, encoding="utf-8")
-        for name in (WEIGHTS, *texts):
-            os.replace(path / f".{name}", path / name)
+        with ExitStack() as drafts:  # none takes its place before all are written
+            for name, text in texts.items():
+                draft = drafts.enter_context(atomic_path(path / name))
+                draft.write_text(text, encoding="utf-8")
+            save_file(weights, drafts.enter_context(atomic_path(path / WEIGHTS)))
 
     @classmethod
     def from_pretrained(cls, name: str | os.PathLike[str]) -> Self:
@@ -82,77 +84,63 @@ class Pretrained:
 
         Args:
             name: A folder that :meth:`save_pretrained` wrote, the name of weights that come with
-                the package (no network is used), or ``user/repo`` on the Hugging Face hub.
+                the package, or ``hf:user/repo`` on the Hugging Face hub. The network is used for
+                the last only.
 
         Raises:
-            ValueError: in one line, when there is no such model or its files do not fit.
+            DdeqError: in one line that names the file and the field, when there is no such model
+                or its files do not fit. Memory is taken only for weights that fit.
         """
         folder = _locate(cls.kind, os.fspath(name))
-        config_path, weights_path = folder / CONFIG, folder / WEIGHTS
-        try:
-            config = json.loads(config_path.read_text())
-            weights = load_file(weights_path)
-        except (OSError, ValueError, SafetensorError) as error:
-            raise ValueError(f"cannot load a model from {folder}: {error}") from error
-        if not isinstance(config, dict):
-            raise ValueError(f"{config_path} does not hold a JSON object")
-        kind = config.pop("kind", None)
-        if kind != cls.kind:
-            raise ValueError(f"{folder} holds a {kind}, not a {cls.kind}")
-        try:
-            model = cls.from_config(config)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{config_path} does not describe a {cls.kind}: {error}") from error
-        dtypes = {value.dtype for value in weights.values()}
-        if len(dtypes) == 1:
-            model = model.to(dtypes.pop())
-        try:
-            model.load_state_dict(weights)
-        except RuntimeError as error:
-            reason = " ".join(str(error).split())
-            reason = reason if len(reason) < 300 else reason[:300] + " ..."
-            raise ValueError(f"{weights_path} does not fit {config_path}: {reason}") from error
+        with _reading(folder / CONFIG):
+            config = read_config(_file(folder / CONFIG))
+            kind = config.pop("kind", None)
+            if kind != cls.kind:
+                raise DdeqError(f"it describes a {one_line(kind, 40)}, not a {cls.kind}")
+            check_arguments(cls, config)
+        with _reading(folder / WEIGHTS):
+            header = read_header(_file(folder / WEIGHTS))
+        with _reading(folder / CONFIG):
+            sketch = outline(lambda: cls.from_config(config), len(header))
+        with _reading(folder / WEIGHTS):
+            check_entries(header, sketch, CONFIG)
+            weights = read_weights(folder / WEIGHTS)
+        floats = [value.dtype for value in weights.values() if value.is_floating_point()]
+        model = cls.from_config(config).to(floats[0])
+        model.load_state_dict(weights)
         return model.eval()
 
 
+def _file(path: Path) -> Path:
+    """The path of a regular file; reading any other kind might never end."""
+    if path.exists() and not path.is_file():
+        raise DdeqError("it is not a regular file")
+    return path
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Turns what is wrong with a file of a weight folder into one line that names the file."""
+    try:
+        yield
+    except (OSError, KeyError, TypeError, ValueError, RuntimeError, OverflowError) as error:
+        if isinstance(error, KeyError):
+            reason = f"{error} is missing"
+        else:
+            reason = getattr(error, "strerror", None) or str(error)
+        raise DdeqError(one_line(f"cannot load a model from {path}: {reason}", 900)) from error
+
+
 def _locate(kind: str, name: str) -> Path:
-    """The folder of a model: on disk, in the package, or fetched from the hub."""
+    """The folder of a model: in the package, on disk, or fetched from the hub if asked for."""
     if (SHIPPED / f"{kind}-{name}").is_dir():
         return SHIPPED / f"{kind}-{name}"
-    if Path(name).is_dir():
+    if os.path.isdir(name):
         return Path(name)
-    if name.count("/") != 1 or name.startswith((".", "/", "~")):
-        names = ", ".join(shipped(kind)) or "none yet"
-        raise ValueError(f"no {kind} called {name!r}: neither a folder nor shipped ({names})")
-    return _fetch(name)
-
-
-def _fetch(repo: str) -> Path:
-    """The folder of a model from the hub, or from its cache where there is no network."""
-    from huggingface_hub import constants, errors, hf_hub_download
-
-    # Without a network the hub's own client would try for half a minute and say so each time.
-    offline = not _reachable(constants.ENDPOINT)
-    try:
-        hf_hub_download(repo, WEIGHTS, local_files_only=offline)
-        return Path(hf_hub_download(repo, CONFIG, local_files_only=offline)).parent
-    except errors.LocalEntryNotFoundError as error:
-        reason = "the hub cannot be reached and there is no copy of it here"
-        cause: Exception = error
-    except errors.RepositoryNotFoundError as error:
-        reason, cause = "there is no such repository, or it is private", error
-    except errors.EntryNotFoundError as error:
-        reason, cause = f"the repository has no {WEIGHTS} and {CONFIG}", error
-    except (errors.HfHubHTTPError, errors.HFValidationError, OSError) as error:
-        reason, cause = (str(error).strip().splitlines() or [type(error).__name__])[0], error
-    raise ValueError(f"cannot fetch {repo!r} from the Hugging Face hub: {reason}") from cause
-
-
-def _reachable(address: str) -> bool:
-    """Whether the host of an address has one, as far as can be told without asking it."""
-    if getproxies():
-        return True  # the proxy looks the name up
-    try:
-        return bool(socket.getaddrinfo(urlsplit(address).hostname, None))
-    except OSError:
-        return False
+    if name.startswith(hub.PREFIX):
+        return hub.fetch(name.removeprefix(hub.PREFIX), (WEIGHTS, CONFIG))
+    names = ", ".join(shipped(kind)) or "none yet"
+    raise DdeqError(
+        f"no {kind} called '{one_line(name, 200)}': neither a folder nor shipped ({names}); "
+        f"weights on the Hugging Face hub are named {hub.PREFIX}user/repo"
+    )

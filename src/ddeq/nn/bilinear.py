@@ -11,9 +11,11 @@ __all__ = ["Bilinear"]
 class Bilinear(nn.Module):
     """``Z alpha mean(X) + 1_N mean(Z) beta mean(X)``, ``alpha, beta`` in ``R^{h x h x h}``.
 
-    Up to scale, the only bilinear maps that are equivariant in ``Z`` and invariant in ``X``. The
-    paper writes sums over particles; means are used here, so that the layer depends on the
-    measures and not on how many particles represent them.
+    Such sums are the only bilinear maps that are equivariant in ``Z`` and invariant in ``X``. The
+    paper writes sums over particles where these are means, so that the layer depends on the
+    measures and not on how many particles represent them. That is another network, not a
+    rescaling: the two terms would weigh ``M`` and ``N M`` against ``Z`` itself, to which they are
+    added.
 
     Args:
         features: ``h``.

@@ -11,9 +11,8 @@ import torch
 from torch import Tensor
 
 from ddeq.measures.clouds import PointClouds
-from ddeq.measures.divergences import mmd2
-from ddeq.measures.kernels import Kernel, Riesz
-from ddeq.solvers.restriction import Restriction
+from ddeq.measures.divergences import MMD, Divergence
+from ddeq.registry import Registered
 from ddeq.solvers.solution import Solution
 
 __all__ = ["Map", "Selectable", "Solver", "State", "Step"]
@@ -36,7 +35,7 @@ class Step(NamedTuple):
 
     Attributes:
         image: ``F(z)``, evaluated once.
-        residual: ``MMD^2(z, F(z))``, ``(B,)``.
+        residual: ``D(z, F(z))``, ``(B,)``.
         points: The next iterate, ``(B, N, p)``.
         state: What the solver carries to the next step.
     """
@@ -48,19 +47,19 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Solver(ABC):
+class Solver(Registered, ABC):
     """Finds ``z = F(z)`` as a measure. Subclasses say how to step; :meth:`solve` owns the loop.
 
     Attributes:
         max_steps: Largest number of evaluations of ``F``.
-        tol: A cloud stops when ``MMD^2(z, F(z)) <= tol * MMD^2(z_0, F(z_0))``, or is as small as
-            rounding lets it get.
-        kernel: Kernel of that MMD.
+        tol: A cloud stops when ``D(z, F(z)) <= tol * D(z_0, F(z_0))``, or is as small as rounding
+            lets it get.
+        divergence: ``D``, the squared MMD with the Riesz kernel by default.
     """
 
     max_steps: int = 200
     tol: float = 1e-4
-    kernel: Kernel = field(default_factory=Riesz)
+    divergence: Divergence = field(default_factory=MMD)
 
     def __post_init__(self) -> None:
         if self.max_steps < 1:
@@ -77,24 +76,20 @@ class Solver(ABC):
         """Step number ``k`` from ``z``, with exactly one evaluation of ``f``."""
 
     def residual(self, z: PointClouds, image: PointClouds) -> Tensor:
-        """``MMD^2(z, F(z))``, ``(B,)``."""
-        return mmd2(z, image, self.kernel)
+        """``D(z, F(z))``, without a graph, ``(B,)``."""
+        return self.divergence.evaluate(z, image)
 
-    def solve(
-        self, f: Map, z0: PointClouds, *, free: Tensor | None = None, save_every: int | None = None
-    ) -> Solution:
+    def solve(self, f: Map, z0: PointClouds, *, save_every: int | None = None) -> Solution:
         """Runs the solver from ``z0``.
 
         Every cloud has its own stop: when it is done it is frozen, so its result does not depend
         on the others of the batch. If ``f`` has a method ``select(index)``, finished clouds leave
         the batch and cost nothing. No autograd graph is kept: memory does not grow with steps.
+        To hold some particles still, solve for :class:`ddeq.solvers.FreeParticles`.
 
         Args:
             f: The map, from clouds to clouds of the same sizes.
             z0: Where to start.
-            free: True at particles that may move, ``(B, N)``; all by default. The others keep
-                their bits, and cancel from the objective:
-                ``MMD^2(fix + z, fix + F) = (n_free / N)^2 MMD^2(z, F)``.
             save_every: Keep every so many iterates in ``Solution.trajectory``.
 
         Returns:
@@ -102,11 +97,8 @@ class Solver(ABC):
         """
         # Inference tensors cannot enter a graph, and a flow needs one: leave that mode.
         with torch.inference_mode(False), torch.no_grad():
-            z0 = PointClouds(z0.points.detach().clone(), z0.mask.clone())
-            if free is None:
-                return _Loop(self, f, z0, save_every).run()
-            restriction = Restriction(f, z0, free.clone())
-            return restriction.embed(_Loop(self, restriction, restriction.start, save_every).run())
+            z0 = z0.fresh()
+            return _Loop(self, f, z0, save_every).run()
 
 
 class _Loop:
@@ -120,7 +112,7 @@ class _Loop:
         self.active = torch.arange(size, device=device)
         self.value, self.image = z0.points.clone(), z0.points.clone()
         self.current = z0.points.clone()
-        self.floor = _rounding(z0)
+        self.floor = solver.divergence.rounding(z0)
         self.best = z0.points.new_full((size,), torch.inf)
         self.first = self.best.clone()
         self.last = self.best.clone()
@@ -153,7 +145,7 @@ class _Loop:
 
     def _record(self, k: int, z: PointClouds, step: Step) -> None:
         """Books a step: residuals, stops, the best iterate, what is to be saved."""
-        residual = step.residual.clamp(min=0)  # an MMD^2 of rounding size may fall below 0
+        residual = step.residual.clamp(min=0)  # a value of rounding size may fall below 0
         finite = residual.isfinite() & step.image.points.isfinite().flatten(1).all(1)
         moving = ~(self.converged | self.failed)[self.active]
         index = self.active[moving]
@@ -162,8 +154,8 @@ class _Loop:
         self.failed[index] = ~finite
         if k == 0:
             self.first[index] = residual
-        else:  # of particles that have flown off, rounding is all that is left
-            lost = _rounding(z)[moving] > self.first[index]
+        else:  # of diverged particles, rounding is all that is left
+            lost = self.solver.divergence.rounding(z)[moving] > self.first[index]
             residual = residual.masked_fill(lost, torch.inf)
         self.last[index] = residual
         self.converged[index] = finite & (
@@ -193,10 +185,3 @@ class _Loop:
             residuals=torch.stack(self.residuals),
             trajectory=tuple(self.trajectory),
         )
-
-
-def _rounding(z: PointClouds) -> Tensor:
-    """Size of the rounding error of an ``MMD^2`` of these particles, ``(B,)``."""
-    centred = z.points - (z.points * z.weights[..., None]).sum(1, keepdim=True)
-    extent = (centred * z.mask[..., None]).flatten(1).norm(dim=1)
-    return 4 * torch.finfo(extent.dtype).eps * extent

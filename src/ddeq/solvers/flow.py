@@ -1,35 +1,44 @@
-"""The paper's solver: Wasserstein gradient descent on ``G(mu) = 1/2 MMD^2(mu, F(mu))``."""
+"""The paper's solver: Wasserstein gradient descent on ``G(mu) = 1/2 D(mu, F(mu))``."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
+from torch import Tensor
 
 from ddeq.measures.clouds import PointClouds
+from ddeq.measures.divergences import Divergence
 from ddeq.solvers.base import Map, Solver, State, Step
 
-__all__ = ["WassersteinFlow"]
+__all__ = ["Descent", "WassersteinFlow", "descent"]
 
 
 @dataclass(frozen=True)
 class WassersteinFlow(Solver):
     """``z_j <- z_j - eta_k v_j``, ``v <- momentum v + grad_W G``, ``grad_W G(z_j) = N dG/dz_j``.
 
-    The gradient is taken by automatic differentiation through ``F``, in one evaluation of ``F``.
+    The gradient is taken by automatic differentiation through ``F``, in one evaluation of ``F``,
+    for any divergence: ``WassersteinFlow(divergence=SlicedMMD())`` sorts projections where the
+    default compares all pairs of particles.
 
     Attributes:
         step_size: ``eta``; the paper uses 5.
         decay: ``eta_k = eta * decay^k``.
         momentum: Heavy ball, 0 is plain descent.
         adaptive: Halves a cloud's step when its residual has grown, and lets it grow back by a
-            tenth a step while the residual falls; momentum restarts at each cut.
+            tenth per step while the residual falls; momentum restarts at each cut.
+        whole: Take the gradient of ``MMD^2`` between whole clouds, fixed particles included, as the
+            paper does: ``n_free / N`` times that of the free ones. The map says how many particles
+            are fixed by ``fixed_counts``, ``(B,)``; without it none are.
     """
 
     step_size: float = 5.0
     decay: float = 1.0
     momentum: float = 0.0
     adaptive: bool = False
+    whole: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -51,14 +60,11 @@ class WassersteinFlow(Solver):
 
     def step(self, f: Map, z: PointClouds, state: State, k: int) -> Step:
         """One step of descent."""
-        with torch.inference_mode(False), torch.enable_grad():
-            points = z.points.clone().requires_grad_()
-            here = PointClouds(points, z.mask.clone())
-            image = f(here)
-            residual = self.residual(here, image)
-            (gradient,) = torch.autograd.grad(0.5 * residual.sum(), points)
-        gradient = gradient * z.lengths[:, None, None]
-        residual, image = residual.detach(), image.detach()
+        image, residual, gradient = descent(self.divergence, f, z)
+        fixed = getattr(f, "fixed_counts", None)
+        if self.whole and fixed is not None:
+            share = z.lengths / (z.lengths + fixed).clamp(min=1)
+            gradient = gradient * share.to(gradient)[:, None, None]
         factor, velocity = state["factor"], state["velocity"]
         if self.adaptive:
             worse = residual > state["residual"]
@@ -68,3 +74,28 @@ class WassersteinFlow(Solver):
         eta = self.step_size * self.decay**k * factor[:, None, None]
         state = {"velocity": velocity, "factor": factor, "residual": residual}
         return Step(image, residual, z.points - eta * velocity, state)
+
+
+class Descent(NamedTuple):
+    """What one evaluation of ``F`` and its backward pass tell of ``G(z) = 1/2 D(z, F(z))``.
+
+    Attributes:
+        image: ``F(z)``.
+        residual: ``D(z, F(z))``, ``(B,)``.
+        gradient: ``grad_W G(z_j) = N dG/dz_j``, ``(B, N, p)``.
+    """
+
+    image: PointClouds
+    residual: Tensor
+    gradient: Tensor
+
+
+def descent(divergence: Divergence, f: Map, z: PointClouds) -> Descent:
+    """The direction of steepest ascent of ``G`` at ``z``."""
+    with torch.inference_mode(False), torch.enable_grad():
+        points = z.points.clone().requires_grad_()
+        here = z.fresh(points)
+        image = f(here)
+        residual = divergence(here, image)
+        (gradient,) = torch.autograd.grad(0.5 * residual.sum(), points)
+    return Descent(image.detach(), residual.detach(), z.per_mass(gradient))

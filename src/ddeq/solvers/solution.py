@@ -19,12 +19,12 @@ class Solution:
     Attributes:
         value: The best iterate found, ``z``.
         image: ``F(z)``, as evaluated by the solver (nothing is computed twice).
-        residual: ``MMD^2(z, F(z))``, ``(B,)``.
-        initial_residual: ``MMD^2(z_0, F(z_0))``, ``(B,)``.
+        residual: ``D(z, F(z))`` with the solver's divergence, ``MMD^2`` by default, ``(B,)``.
+        initial_residual: ``D(z_0, F(z_0))``, ``(B,)``.
         steps: Evaluations of ``F`` until the cloud stopped, ``(B,)``.
         converged: ``residual <= tol * initial_residual`` up to rounding, ``(B,)`` bool.
         failed: Stopped because of an infinite or NaN value, ``(B,)`` bool.
-        residuals: ``MMD^2(z_k, F(z_k))`` of every step, constant after a cloud's stop, ``(K, B)``.
+        residuals: ``D(z_k, F(z_k))`` of every step, constant after a cloud's stop, ``(K, B)``.
         trajectory: The iterates ``z_0, z_s, z_2s, ...`` that were asked for, then ``value``.
     """
 
@@ -40,7 +40,7 @@ class Solution:
 
     @property
     def relative_residual(self) -> Tensor:
-        """``MMD^2(z, F(z)) / MMD^2(z_0, F(z_0))``, 0 if ``z_0`` is a fixed point, ``(B,)``."""
+        """``D(z, F(z)) / D(z_0, F(z_0))``, 0 if ``z_0`` is a fixed point, ``(B,)``."""
         ratio = self.residual / self.initial_residual
         return ratio.masked_fill(self.initial_residual == 0, 0.0)
 
@@ -54,7 +54,7 @@ class Solution:
 
     @property
     def status(self) -> list[str]:
-        """One sentence a cloud."""
+        """One sentence per cloud."""
         return [
             "Nonfinite (inf or nan) values were met; this is the best iterate before them."
             if failed

@@ -1,10 +1,11 @@
-"""Recipes, and training, which needs ``pip install lightning jsonargparse tensorboard``."""
+"""Recipes, and training, which needs ``pip install lightning tensorboard``."""
 
 from typing import Any
 
-from ddeq.training.recipe import RECIPES, Recipe
+from ddeq.training.presets import PRESETS
+from ddeq.training.recipe import Recipe
 
-__all__ = ["RECIPES", "Recipe", "train"]
+__all__ = ["PRESETS", "Recipe", "train"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,27 +1,26 @@
-"""What happens beside the training: early pictures, checkpoints to go on from."""
+"""What happens beside the training: pictures, the best model so far."""
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
 import lightning as L
-import numpy as np
-import torch
-from lightning.pytorch.callbacks import Callback, ModelCheckpoint
+from lightning.pytorch.callbacks import Callback
+from torch import Tensor
 
-from ddeq.models import Completer
+from ddeq.training.fields import to_yaml
+from ddeq.training.folder import write_recipe
+from ddeq.training.recipe import Recipe
 
-__all__ = ["EarlyPictures", "last_checkpoints"]
-
-_SHOWN = 8  # completed clouds in a picture
+__all__ = ["BestModel", "EarlyPictures", "RecipeFile", "export"]
 
 
 class EarlyPictures(Callback):
     """A picture after every validation, ``OUT/samples/epoch-NNN.png``.
 
-    For completion: the same few held-out clouds each time, completed. For classification: which
-    held-out classes are taken for which. Nothing here draws from the random stream of training.
+    What it shows is up to the task. Nothing here draws from the random stream of training.
 
     It must come before a callback that averages the weights, so as to show the weights that were
     measured: that one puts the others back at the end of the validation.
@@ -32,12 +31,11 @@ class EarlyPictures(Callback):
 
     def __init__(self, out: Path) -> None:
         self.folder = out / "samples"
-        self.confusion = np.zeros((0, 0), dtype=np.int64)
+        self.outputs: list[Tensor] = []
 
-    def on_validation_epoch_start(self, trainer: L.Trainer, module: L.LightningModule) -> None:
-        """Begins a new count."""
-        size = len(_data(trainer).validation.classes)
-        self.confusion = np.zeros((size, size), dtype=np.int64)
+    def on_validation_epoch_start(self, *_: Any) -> None:
+        """Begins a new picture."""
+        self.outputs = []
 
     def on_validation_batch_end(
         self,
@@ -48,60 +46,90 @@ class EarlyPictures(Callback):
         batch_idx: int,
         dataloader_idx: int = 0,
     ) -> None:
-        """Counts predictions, which the step of a classifier returns."""
-        if isinstance(outputs, torch.Tensor):
-            np.add.at(self.confusion, (batch[1].cpu().numpy(), outputs.cpu().numpy()), 1)
+        """Keeps what the task gave out."""
+        if isinstance(outputs, Tensor):
+            self.outputs.append(outputs)
 
     def on_validation_epoch_end(self, trainer: L.Trainer, module: L.LightningModule) -> None:
         """Writes the picture."""
         if not trainer.is_global_zero:
             return
-        from ddeq.viz import charts, plots
-        from ddeq.viz.snapshots import choose, completions
+        from ddeq.viz.drawing import save
 
-        validation, model = _data(trainer).validation, module.model
-        if isinstance(model, Completer):
-            tasks = _data(trainer).val_dataloader().dataset
-            items = [tasks[i] for i in choose(validation, _SHOWN, seed=0)]
-            with torch.random.fork_rng(devices=[]):
-                rows = completions(model, items, validation.classes)
-            figure = plots.completion_grid(rows)
-        elif self.confusion.sum():
-            figure = charts.confusion(self.confusion, validation.classes)
-        else:
-            return
-        plots.save(figure, self.folder / f"epoch-{trainer.current_epoch + 1:03}.png")
+        data = trainer.datamodule  # type: ignore[attr-defined]
+        items = data.val_dataloader().dataset
+        figure = data.recipe.task.picture(module.model, data.validation, items, self.outputs)
+        if figure is not None:
+            save(figure, self.folder / f"epoch-{trainer.current_epoch + 1:03}.png")
 
 
-class _WithinEpochs(ModelCheckpoint):
-    """Leaves out the last step of an epoch: a run that went on from there would not validate it."""
+class BestModel(Callback):
+    """Keeps ``OUT/model``: the best one so far, exported when a validation is over.
 
-    def on_train_batch_end(self, trainer: L.Trainer, *rest: Any) -> None:
-        """Saves if it is time."""
-        if not trainer.is_last_batch:
-            super().on_train_batch_end(trainer, *rest)
-
-
-def last_checkpoints(folder: Path, every: int) -> list[Callback]:
-    """Callbacks that keep ``folder/last.ckpt``: every so many steps, and when an epoch is over.
+    It must come before a callback that averages the weights, as :class:`EarlyPictures` must.
 
     Args:
-        folder: Where.
-        every: Steps.
+        out: Folder of the run.
+        recipe: The run.
     """
-    # Both write the same file, and one callback of Lightning's cannot do both
-    return [
-        _WithinEpochs(folder, "last", every_n_train_steps=every, enable_version_counter=False),
-        ModelCheckpoint(
-            folder,
-            "last",
-            every_n_epochs=1,
-            save_on_train_epoch_end=True,
-            enable_version_counter=False,
-        ),
-    ]
+
+    def __init__(self, out: Path, recipe: Recipe) -> None:
+        self.folder, self.recipe = out / "model", recipe
+        self.score: float | None = None
+        self.hash = ""
+
+    def on_validation_epoch_end(self, trainer: L.Trainer, module: L.LightningModule) -> None:
+        """Exports the model if it is the best."""
+        task = self.recipe.task
+        score = float(trainer.callback_metrics[f"val/{task.metric}"])
+        sign = 1.0 if task.best_is == "max" else -1.0
+        if self.score is not None and not sign * score > sign * self.score:
+            return
+        self.score = score
+        if trainer.is_global_zero:
+            export(module.model, self.folder, self.recipe, score)
+            self.hash = _hash(self.folder)
+        self.hash = trainer.strategy.broadcast(self.hash)
+
+    def weights(self) -> dict[str, Tensor] | None:
+        """Those of the best model; None if the file of this run is not the one that was kept."""
+        if not self.hash or _hash(self.folder) != self.hash:
+            return None
+        return type(self.recipe.task).model_type.from_pretrained(self.folder).state_dict()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Score and hash of the best model, for a checkpoint."""
+        return {"score": self.score, "hash": self.hash}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes them up again."""
+        self.score, self.hash = state_dict["score"], state_dict["hash"]
 
 
-def _data(trainer: L.Trainer) -> Any:
-    """The run's :class:`ddeq.training.data.CloudData`."""
-    return trainer.datamodule  # type: ignore[attr-defined]
+def export(model: Any, folder: Path, recipe: Recipe, score: float | None) -> None:
+    """Saves a model for use, with what is known of its making."""
+    facts = {
+        "data": recipe.data,
+        "recipe": f"{recipe.task.name}, {recipe.epochs} epochs of batch {recipe.batch_size}",
+    }
+    if score is not None:
+        facts["metric"] = f"{recipe.task.metric} {score:.4g} on held-out training clouds"
+    model.save_pretrained(folder, facts=facts)
+
+
+def _hash(folder: Path) -> str:
+    """Of the weights in a folder; empty if there are none."""
+    path = folder / "model.safetensors"
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
+
+
+class RecipeFile(Callback):
+    """Writes ``OUT/recipe.yaml`` once training has begun: a resumed run fits its recipe then."""
+
+    def __init__(self, out: Path, recipe: Recipe) -> None:
+        self.out, self.text = out, to_yaml(recipe)
+
+    def on_train_start(self, trainer: L.Trainer, module: L.LightningModule) -> None:
+        """Writes it."""
+        if trainer.is_global_zero:
+            write_recipe(self.out, self.text)

@@ -11,31 +11,17 @@ import numpy as np
 from torch.utils.data import DataLoader
 
 from ddeq.data import (
-    PARTIAL_RADIUS,
     AugmentedDataset,
     CloudDataset,
     LengthBuckets,
-    PartialDataset,
-    affine,
-    collate,
-    collate_partial,
-    distort,
-    even,
-    jitter,
-    mirror,
-    stretch,
-    thin,
+    subsample,
 )
 from ddeq.data.augmentations import Augmentation
 from ddeq.data.sets.registry import load
 from ddeq.training.recipe import Recipe
-from ddeq.training.replay import visit
+from ddeq.training.replay import replayed
 
 __all__ = ["CloudData"]
-
-
-_OF_DIMENSION: dict[int, tuple[Augmentation, ...]] = {2: (affine,), 3: (mirror, distort)}
-_OF_SHAPES = (*_OF_DIMENSION[3], stretch)  # to classify: an object of a class has any proportions
 
 
 class TrainingBuckets(LengthBuckets):
@@ -46,12 +32,12 @@ class TrainingBuckets(LengthBuckets):
     """
 
     start = 0
-    visits = 1
+    replay = 1
 
     def __iter__(self) -> Iterator[list[int]]:
         batches = list(super().__iter__())
         for step in range(self.start, len(batches)):
-            yield batches[visit(step, self.visits).batch]
+            yield batches[replayed(step, self.replay).batch]
 
 
 class CloudData(L.LightningDataModule):
@@ -68,9 +54,8 @@ class CloudData(L.LightningDataModule):
     ) -> None:
         super().__init__()
         self.recipe = recipe
-        whole = load(recipe.data, "train", root) if whole is None else whole
-        if recipe.task == "classification" and recipe.proportions:
-            whole = whole.in_proportion()
+        whole = load(recipe.data, "train", root, recipe.surface or None) if whole is None else whole
+        whole = recipe.task.prepare(whole)
         self.train = self.validation = whole
         if recipe.validation:
             self.train, self.validation = whole.split(recipe.validation, recipe.seed)
@@ -87,38 +72,34 @@ class CloudData(L.LightningDataModule):
             rank=self.trainer.global_rank if self.trainer else 0,
             replicas=self.trainer.world_size if self.trainer else 1,
         )
-        sampler.visits = self.recipe.visits
-        return self._loader(data, sampler, noise=self.recipe.noise)
+        sampler.replay = self.recipe.replay
+        return self._loader(data, sampler, training=True)
 
     def val_dataloader(self) -> DataLoader:
         """The held-out part, every cloud once, without noise."""
         sampler = LengthBuckets(self.validation.lengths, self.recipe.batch_size, shuffle=False)
-        return self._loader(self.validation, sampler, noise=0.0)
+        return self._loader(self.validation, sampler, training=False)
 
     def set_position(self, loader: DataLoader, epoch: int, batch: int) -> None:
         """Makes the next iteration begin at a batch of an epoch."""
         assert isinstance(loader.batch_sampler, TrainingBuckets)
         loader.batch_sampler.set_epoch(epoch)
         loader.batch_sampler.start = batch
-        if isinstance(loader.dataset, (AugmentedDataset, PartialDataset)):
+        if hasattr(loader.dataset, "set_epoch"):
             loader.dataset.set_epoch(epoch)
 
     def _changed(self, data: CloudDataset) -> CloudDataset | AugmentedDataset:
         """The training clouds with the recipe's random changes."""
         changes: list[Augmentation] = []
         if self.recipe.augment:
-            shapes = data.dim == 3 and self.recipe.task == "classification"
-            changes = [*(_OF_SHAPES if shapes else _OF_DIMENSION.get(data.dim, (distort,))), jitter]
-            changes += [even] if data.proportions else []
+            changes = list(self.recipe.task.augmentations(data))
         if data.lengths.max() > self.recipe.max_points:
-            changes = [partial(thin, most=self.recipe.max_points), *changes]
+            changes = [partial(subsample, most=self.recipe.max_points), *changes]
         return AugmentedDataset(data, changes, self.recipe.seed) if changes else data
 
     def _loader(
-        self, data: CloudDataset | AugmentedDataset, sampler: LengthBuckets, noise: float
+        self, data: CloudDataset | AugmentedDataset, sampler: LengthBuckets, training: bool
     ) -> DataLoader:
-        if self.recipe.task == "classification":
-            return DataLoader(data, batch_sampler=sampler, collate_fn=collate)
-        radius = PARTIAL_RADIUS[self.train.dim]
-        tasks = PartialDataset(data, radius, noise, self.recipe.seed)
-        return DataLoader(tasks, batch_sampler=sampler, collate_fn=collate_partial)
+        task = self.recipe.task
+        items = task.items(data, training, self.recipe.seed)
+        return DataLoader(items, batch_sampler=sampler, collate_fn=task.collate)

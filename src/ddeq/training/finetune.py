@@ -2,56 +2,74 @@
 
 from __future__ import annotations
 
-from ddeq.models import Classifier, Completer
+from typing import Any
+
+from ddeq.errors import DdeqError
+from ddeq.models.base import EquilibriumModel
 
 __all__ = ["start_from"]
 
-_OPTIONS = ("bilinear", "head_size", "cross_layers", "pushforward", "waves", "radii")
-"""Fields of a recipe that are arguments of the network by the same name."""
+_NO_WEIGHTS = ("name", "dropout")
+"""Fields of a network's configuration that say nothing about its weights."""
 
 
-def start_from(model: Classifier | Completer, name: str) -> None:
+_HEADS, _BASELINE_HEADS = ("head.", "missing."), ("out.",)
+"""Where the names of weights begin that are made for certain answers."""
+
+
+def start_from(model: Any, name: str) -> None:
     """Copies weights into a fresh model.
 
     Args:
         model: As the recipe makes it. It keeps its solver, its particles and its dropout, which
-            are no weights. If only one of the two estimates how many points are missing, the rest
-            is copied.
-        name: Of shipped weights, a folder, or ``user/repo`` on the Hugging Face hub.
+            are no weights. If only one of the two estimates how many points are missing, or they
+            know other classes, that part stays fresh and the rest is copied.
+        name: Of shipped weights, a folder, or ``hf:user/repo`` on the Hugging Face hub.
 
     Raises:
-        ValueError: in one line, saying which option of the recipe differs.
+        DdeqError: in one line, saying which option of the recipe differs.
     """
     source = type(model).from_pretrained(name)
-    ours, theirs = _fits(model), _fits(source)
-    if ours == theirs:
-        model.load_state_dict(source.state_dict(), strict=False)
-        return
     reasons = _reasons(model.config(), source.config())
-    raise ValueError(f"weights {name!r} do not fit this recipe: {'; '.join(reasons)}")
+    ours, theirs = model.state_dict(), source.state_dict()
+    heads = _HEADS if isinstance(model, EquilibriumModel) else _BASELINE_HEADS
+    kept = {
+        key: value
+        for key, value in theirs.items()
+        if key in ours and (ours[key].shape == value.shape or not key.startswith(heads))
+    }
+    fresh = [key for key in ours if key not in kept and not key.startswith(heads)]
+    if not reasons and (fresh or any(ours[key].shape != kept[key].shape for key in kept)):
+        reasons = ["their layers have other shapes"]
+    if reasons:
+        mended = "; ".join(reasons)
+        raise DdeqError(f"weights {name!r} do not fit this recipe: {mended}; or --from-scratch")
+    if ours.get("head.weight") is not None and not _same_answers(model, source):
+        kept = {key: value for key, value in kept.items() if not key.startswith("head.")}
+    model.load_state_dict(kept, strict=False)
 
 
-def _fits(model: Classifier | Completer) -> tuple[dict, dict]:
-    """What must agree: the shapes of the weights, and what the network does with them."""
-    config = model.config()
-    weights = model.state_dict().items()
-    shapes = {key: value.shape for key, value in weights if not key.startswith("missing.")}
-    return shapes, {key: config[key] for key in _OPTIONS}
+def _same_answers(model: Any, source: Any) -> bool:
+    """Whether a head of the one means the same in the other: as many classes, or a number."""
+    return len(getattr(model, "classes", ())) == len(getattr(source, "classes", ()))
 
 
-def _reasons(ours: dict, theirs: dict) -> list[str]:
+def _reasons(ours: dict[str, Any], theirs: dict[str, Any]) -> list[str]:
     """What differs between two configurations, and which option would mend it."""
     reasons = []
-    for key in sorted(theirs):
-        mine, other = ours.get(key), theirs[key]
-        if mine == other:
-            continue
-        if key == "dim":
-            reasons.append(f"they are for {other}-D clouds, the data are {mine}-D (--data)")
-        elif key == "num_classes":
-            reasons.append(f"they know {other} classes, the data have {mine} (--data)")
-        elif key in _OPTIONS:
-            reasons.append(f"they have {key} {other}, the recipe {mine} (add --{key} {other})")
-        elif key == "features":
-            reasons.append(f"they have {key} {other}, a recipe's model has {mine}")
-    return reasons or ["their layers have other shapes"]
+    if ours["dim"] != theirs["dim"]:
+        reasons.append(
+            f"they are for {theirs['dim']}-D clouds, the data are {ours['dim']}-D (--data)"
+        )
+    if "network" not in ours:  # a baseline: its layers tell
+        return reasons
+    mine, other = ours["network"], theirs["network"]
+    if mine["name"] != other["name"]:
+        return [*reasons, f"they have the network {other['name']} (add --network {other['name']})"]
+    for key in sorted(other):
+        if key not in _NO_WEIGHTS and mine[key] != other[key]:
+            reasons.append(
+                f"they have {key} {other[key]}, the recipe {mine[key]} "
+                f"(add --network.{key} {other[key]})"
+            )
+    return reasons

@@ -7,8 +7,9 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
-import torch
 from lightning.pytorch.loggers import CSVLogger, Logger, TensorBoardLogger, WandbLogger
+
+from ddeq.errors import DdeqError
 
 __all__ = ["RunLog", "make_loggers"]
 
@@ -45,17 +46,14 @@ class RunLog(CSVLogger):
         return [row for row in rows if _step(row) < self.resumed_at]
 
 
-def make_loggers(out: Path, checkpoint: Path | None, wandb: bool = False) -> list[Logger]:
+def make_loggers(out: Path, done: int, wandb: bool = False) -> list[Logger]:
     """The loggers of a run.
 
     Args:
         out: Folder of the run.
-        checkpoint: Where the run is taken up, if it is.
+        done: Steps behind the checkpoint from which the run is taken up; 0 for a new one.
         wandb: Also log to Weights & Biases, which must be installed.
     """
-    done = 0
-    if checkpoint is not None:
-        done = int(torch.load(checkpoint, map_location="cpu", weights_only=True)["global_step"])
     loggers: list[Logger] = [
         RunLog(out, done),
         TensorBoardLogger(out, "", "tensorboard", purge_step=done or None),
@@ -67,9 +65,9 @@ def make_loggers(out: Path, checkpoint: Path | None, wandb: bool = False) -> lis
 
 
 def check_wandb() -> None:
-    """Raises ValueError, in one line, if Weights & Biases is not installed."""
+    """Raises DdeqError, in one line, if Weights & Biases is not installed."""
     if importlib.util.find_spec("wandb") is None:
-        raise ValueError("--wandb needs Weights & Biases: pip install wandb")
+        raise DdeqError("--wandb needs Weights & Biases: pip install wandb")
 
 
 def _step(row: dict[str, Any]) -> float:

@@ -1,4 +1,4 @@
-"""The optimiser: Muon for the matrices of the network, AdamW for the rest."""
+"""The optimiser: Muon for the matrices and convolutions of the network, AdamW for the rest."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.optim import AdamW, Optimizer
 
-__all__ = ["Muon", "Together", "make_optimizer", "orthogonal"]
+from ddeq.errors import DdeqError
+
+__all__ = ["OPTIMIZERS", "CombinedOptimizer", "Muon", "make_optimizer", "orthogonal"]
 
 _LEAST = 16  # a matrix with fewer rows or columns has no directions worth balancing
 
@@ -40,7 +42,7 @@ class Muon(Optimizer):
     does tens of times more slowly than the float32 of the weights.
 
     Args:
-        params: Matrices.
+        params: Matrices, and kernels of convolutions ``(out, in, ...)``, taken as ``(out, rest)``.
         lr: Learning rate, in the units of AdamW: an update is scaled to the root mean square 0.2
             that AdamW's updates have.
         weight_decay: Decoupled.
@@ -65,11 +67,13 @@ class Muon(Optimizer):
                 mean = state["momentum"].lerp_(weight.grad, 1.0 - group["momentum"])
                 ahead = weight.grad.lerp(mean, group["momentum"])
                 weight.mul_(1.0 - group["lr"] * group["weight_decay"])
-                size = 0.2 * max(weight.shape) ** 0.5
-                weight.add_(orthogonal(ahead), alpha=-group["lr"] * size)
+                matrix = ahead.flatten(1)
+                size = 0.2 * max(matrix.shape) ** 0.5
+                update = orthogonal(matrix).view_as(weight)
+                weight.add_(update, alpha=-group["lr"] * size)
 
 
-class Together(Optimizer):
+class CombinedOptimizer(Optimizer):
     """Several optimisers, each for its own parameters, as one.
 
     Args:
@@ -121,15 +125,29 @@ def make_optimizer(model: nn.Module, name: str, rate: float, weight_decay: float
         rate: Learning rate.
         weight_decay: Decoupled.
     """
-    every = list(model.parameters())
-    if name == "adamw":
-        return AdamW(every, lr=rate, weight_decay=weight_decay)
-    matrices = [p for p in every if p.ndim == 2 and min(p.shape) >= _LEAST]
+    if name not in OPTIMIZERS:
+        raise DdeqError(f"unknown optimizer {name!r}: one of {', '.join(OPTIMIZERS)}")
+    return OPTIMIZERS[name](list(model.parameters()), rate, weight_decay)
+
+
+def _adamw(every: list[nn.Parameter], rate: float, weight_decay: float) -> Optimizer:
+    return AdamW(every, lr=rate, weight_decay=weight_decay)
+
+
+def _muon(every: list[nn.Parameter], rate: float, weight_decay: float) -> Optimizer:
+    matrices = [p for p in every if p.ndim in (2, 4) and min(p.flatten(1).shape) >= _LEAST]
     chosen = {id(p) for p in matrices}
     rest = [p for p in every if id(p) not in chosen]
-    return Together(
+    return CombinedOptimizer(
         [
             Muon(matrices, rate, weight_decay),
             AdamW(rest, lr=rate, weight_decay=weight_decay),
         ]
     )
+
+
+OPTIMIZERS: dict[str, Callable[[list[nn.Parameter], float, float], Optimizer]] = {
+    "adamw": _adamw,
+    "muon": _muon,
+}
+"""``(parameters, rate, weight_decay) -> optimizer``."""

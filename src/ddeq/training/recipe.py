@@ -1,35 +1,63 @@
-"""Everything that defines a training run, as one typed record a run."""
+"""Everything that defines a training run, as one validated record per run."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from ddeq import solvers
-from ddeq.adjoints import PhantomGradient
+from torch import nn
+
+from ddeq.adjoints import Adjoint, PhantomGradient
 from ddeq.data.dataset import CloudDataset
-from ddeq.models import Classifier, Completer
-from ddeq.solvers import Solver
+from ddeq.errors import DdeqError
+from ddeq.nn import Network, NetworkConfig
+from ddeq.nn.checks import flag, number, whole
+from ddeq.solvers import Chain, Picard, Solver, Weiszfeld
+from ddeq.tasks import Task
+from ddeq.training.optimizer import OPTIMIZERS
+from ddeq.training.schedule import SCHEDULES
 
-__all__ = ["RECIPES", "Recipe"]
+__all__ = ["Recipe"]
+
+_KINDS: dict[str, type] = {
+    "task": Task,
+    "network": NetworkConfig,
+    "solver": Solver,
+    "adjoint": Adjoint,
+}
+
+
+def _network() -> Network:
+    return Network(head_size=32, cross_layers=1, dropout=0.0)
+
+
+def _solver() -> Solver:
+    return Chain(Weiszfeld(4), Picard(26), tol=1e-3)
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A training run.
+    """A training run. Values out of range are refused when it is made.
 
     Attributes:
-        task: What is learned.
-        data: Name of a data set, or a folder of cloud files with a sub-folder a class.
+        task: What is learned, with its own options; a name stands for the task by default.
+        data: Name of a data set, a folder of cloud files with a sub-folder per class, or a CSV file
+            with the columns ``file`` and ``label``, or ``target``.
+        surface: Of a folder of meshes: points to sample from each surface; 0 takes the vertices.
+        network: Configuration of the network.
+        solver: Finds the equilibrium at use and in validation; in training see ``train_steps``.
+        adjoint: Forms the gradient.
         epochs: Passes through the training set.
-        batch_size: Clouds a step.
+        minutes: Train for so long instead, the schedule in time; 0 goes by epochs.
+        batch_size: Clouds per step.
         optimizer: ``muon`` for the matrices of the network and AdamW for the rest, or ``adamw``.
         learning_rate: At its highest.
         schedule: ``cosine`` to zero after a warm-up, or ``paper``: a tenth after 40 % of the run,
             a hundredth after 80 %.
-        warmup: Steps of linear warm-up of the cosine schedule.
+        warmup: Most steps of linear warm-up of the cosine schedule; a tenth of the run is enough.
         weight_decay: Decoupled from the gradient.
-        clip: Largest norm of the gradient.
+        clip: Largest norm of the gradient; infinity for none.
         average: Decay of the running average of the weights that is validated and kept; 0 keeps
             the weights of the last step.
         validation: Share of the training set that is held out to choose the best epoch.
@@ -37,53 +65,35 @@ class Recipe:
             little, 3-D ones mirrored in x and in y and distorted a little; all are jittered.
         max_points: Train on random subsets of so many points of each cloud, for speed and variety.
             The network sees measures, so it is used on whole clouds.
-        smoothing: Classification: probability that the target of the loss spreads over all classes.
-        noise: Completion: share of the input points that get ``N(0, 1)`` noise in training.
-        own_frame: Completion: share of the clouds normalised by their visible part alone, as a
-            user's cloud is; the others stand in the frame of their whole, as in the paper.
-        estimate: Completion: the network estimates how many points are missing; otherwise it adds
-            27.5 % of the points there are, as in the paper.
-        count_weight: Completion: weight of the squared error of the logarithm of that estimate.
-        free_weight: Completion: weight of ``MMD^2(new points, removed points)`` in the loss.
-        residual_weight: Completion: weight of the logarithm of ``MMD^2(z, F(z)) / spread``, one
-            application after the solver's last iterate. It makes the spread particles there the
-            equilibrium: without it, particles that go on for long fall together.
-        particles: Classification: latent particles.
-        proportions: Classification: clouds keep their proportions, one scale for all coordinates;
-            otherwise each coordinate has unit variance, as in the paper.
-        bilinear: Features of the bilinear layer.
-        head_size: Features of an attention head.
-        cross_layers: Layers of the cross-encoder.
-        pushforward: The network without interactions between particles.
-        dropout: Rate in the feed-forward layers.
-        waves: Octaves of sines and cosines of the points that the network sees beside them.
-        radii: Radii of the neighbourhoods of a point whose density, direction and shape the
-            network sees beside it.
-        solver: Class name of the solver.
-        solver_steps: Most evaluations of the network in a solve; also at use.
-        solver_tol: Relative squared MMD at which a cloud stops.
-        settle: Weiszfeld, validation and use: steps after which the particles go on by
-            ``z <- F(z)``, which ends a solve sooner.
-        step_size: Of the flow.
-        momentum: Of the flow.
         train_steps: Fewest and most evaluations in training, drawn anew for each batch. A network
             that is right after any number of steps has its answer where the solver stops.
-        visits: How often a batch comes back, each time with its particles where the last
-            visit left them. Few evaluations a visit then train the network far into its solve, so
+        replay: How often a batch is trained on, each time with its particles where the last time
+            left them. Few evaluations each time then train the network far into its solve, so
             that what it learns is an equilibrium and not a path of a certain length. An epoch
-            still has as many steps, and draws one ``visits``-th of the clouds.
-        phantom_steps: Applications of the network that are backpropagated through.
-        phantom_damping: Damping of these.
+            still has as many steps, and draws one ``replay``-th of the clouds.
         seed: Of everything random.
+
+    Example:
+        >>> Recipe("classification", "mnist-mini", adjoint=PhantomGradient(2)).task.particles
+        10
+        >>> Recipe("classification", "mnist-mini", epochs=-3)
+        Traceback (most recent call last):
+        ...
+        ddeq.errors.DdeqError: epochs must be a whole number from 1 to 1000000000, got -3
     """
 
-    task: Literal["classification", "completion"]
+    task: Task
     data: str
+    surface: int = 0
+    network: NetworkConfig = field(default_factory=_network)
+    solver: Solver = field(default_factory=_solver)
+    adjoint: Adjoint = field(default_factory=PhantomGradient)
     epochs: int = 5
+    minutes: float = 0.0
     batch_size: int = 64
-    optimizer: Literal["muon", "adamw"] = "muon"
+    optimizer: str = "muon"
     learning_rate: float = 2e-3
-    schedule: Literal["cosine", "paper"] = "cosine"
+    schedule: str = "cosine"
     warmup: int = 200
     weight_decay: float = 1e-2
     clip: float = 1.0
@@ -91,172 +101,91 @@ class Recipe:
     validation: float = 0.05
     augment: bool = True
     max_points: int = 100_000
-    smoothing: float = 0.0
-    noise: float = 0.05
-    own_frame: float = 0.5
-    estimate: bool = True
-    count_weight: float = 0.02
-    free_weight: float = 0.1
-    residual_weight: float = 5e-3
-    particles: int = 10
-    proportions: bool = True
-    bilinear: int = 16
-    head_size: int = 32
-    cross_layers: int = 1
-    pushforward: bool = False
-    dropout: float = 0.0
-    waves: int = 0
-    radii: tuple[float, ...] = ()
-    solver: str = "Weiszfeld"
-    solver_steps: int = 30
-    solver_tol: float = 1e-3
-    settle: int = 4
-    step_size: float = 5.0
-    momentum: float = 0.0
     train_steps: tuple[int, int] = (4, 14)
-    visits: int = 1
-    phantom_steps: int = 1
-    phantom_damping: float = 1.0
+    replay: int = 1
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.task, str):
+            object.__setattr__(self, "task", Task.of(self.task)())
+        for name, kind in _KINDS.items():
+            if not isinstance(getattr(self, name), kind):
+                raise DdeqError(f"{name} must be a {kind.__name__}, got {getattr(self, name)!r}")
+        if not isinstance(self.data, str) or not self.data:
+            raise DdeqError(f"data must be a name or a folder, got {self.data!r}")
+        self._check_numbers()
+        object.__setattr__(self, "train_steps", _range(self.train_steps))
+        for name, known in (("optimizer", OPTIMIZERS), ("schedule", SCHEDULES)):
+            _known(name, getattr(self, name), known)
+
+    def _check_numbers(self) -> None:
+        for name in ("epochs", "batch_size", "max_points", "replay"):
+            whole(name, getattr(self, name), 1, 10**9)
+        for name in ("warmup", "seed", "surface"):
+            whole(name, getattr(self, name), 0, 2**31 - 1)
+        number("minutes", self.minutes, 0.0, 1e6)
+        for name in ("average", "validation"):
+            number(name, getattr(self, name), 0.0, 1.0)
+        for name in ("learning_rate", "weight_decay"):
+            number(name, getattr(self, name), 0.0, 1e9)
+        flag("augment", self.augment)
+        if isinstance(self.clip, bool) or not isinstance(self.clip, (int, float)):
+            raise DdeqError(f"clip must be a number, got {self.clip!r}")
+        if not self.clip > 0 or not self.learning_rate > 0:
+            name = "learning_rate" if self.clip > 0 else "clip"
+            raise DdeqError(f"{name} must be positive, got {getattr(self, name)}")
 
     @property
     def applications(self) -> int:
         """Applications of the network that a training step goes back through."""
-        later = self.task == "completion" and self.residual_weight > 0
-        return self.phantom_steps + (1 if later else 0)
+        steps = self.adjoint.steps if isinstance(self.adjoint, PhantomGradient) else 1
+        return steps + self.task.later_applications
 
-    def make_solver(self, max_steps: int | None = None, settle: int | None = None) -> Solver:
-        """The solver as it is used, or with so many steps for training.
+    def make_model(self, data: CloudDataset) -> nn.Module:
+        """A fresh model that fits the data."""
+        parts = {"network": self.network, "solver": self.solver, "adjoint": self.adjoint}
+        return self.task.make_model(data, **parts)
+
+    def training_solver(self, steps: int, settling: bool = False) -> Solver:
+        """The solver of a training step.
 
         Args:
-            max_steps: In training.
-            settle: In training, by Weiszfeld steps: see :class:`ddeq.solvers.Weiszfeld`.
+            steps: Evaluations of the network.
+            settling: Of a chain, whether the last solver takes over after one step of the first;
+                otherwise the first one has them all.
         """
-        if max_steps is None:
-            max_steps, settle = self.solver_steps, self.settle
-        return self._solver(max_steps, settle)
+        solver = self.solver
+        if not isinstance(solver, Chain):
+            return replace(solver, max_steps=steps)
+        first, last = solver.parts[0], solver.parts[-1]
+        if not settling or len(solver.parts) == 1:
+            return replace(first, max_steps=steps, tol=solver.tol)
+        return Chain(replace(first, max_steps=1), last, max_steps=steps, tol=solver.tol)
 
-    def _solver(self, steps: int, settle: int | None) -> Solver:
-        if self.solver == "Weiszfeld":
-            return solvers.Weiszfeld(steps, self.solver_tol, settle=settle)
-        if self.solver == "WassersteinFlow":
-            return solvers.WassersteinFlow(
-                steps, self.solver_tol, step_size=self.step_size, momentum=self.momentum
-            )
-        kinds: dict[str, type[Solver]] = {
-            "Picard": solvers.Picard,
-            "Anderson": solvers.Anderson,
-            "Broyden": solvers.Broyden,
-        }
-        if self.solver not in kinds:
-            names = ", ".join(sorted([*kinds, "WassersteinFlow", "Weiszfeld"]))
-            raise ValueError(f"unknown solver {self.solver!r}: one of {names}")
-        return kinds[self.solver](steps, self.solver_tol)
+    def changed(self, changes: Mapping[str, Any]) -> Recipe:
+        """The recipe with some fields replaced, nested ones too.
 
-    def make_model(self, data: CloudDataset) -> Classifier | Completer:
-        """A fresh model that fits the data."""
-        network = self.network()
-        if self.task == "completion":
-            return Completer(data.dim, estimate=self.estimate, **network)
-        return Classifier(
-            data.dim,
-            len(data.classes),
-            particles=self.particles,
-            proportions=self.proportions,
-            classes=list(data.classes),
-            **network,
-        )
+        Args:
+            changes: Values by name, such as ``{"network.fourier": 5, "solver": Picard(12)}``.
+        """
+        from ddeq.training.fields import from_plain, put, to_plain
 
-    def network(self) -> dict[str, Any]:
-        """Arguments of the model that both tasks have."""
-        return {
-            "bilinear": self.bilinear,
-            "head_size": self.head_size,
-            "pushforward": self.pushforward,
-            "dropout": self.dropout,
-            "cross_layers": self.cross_layers,
-            "waves": self.waves,
-            "radii": self.radii,
-            "solver": self.make_solver(),
-            "adjoint": PhantomGradient(self.phantom_steps, self.phantom_damping),
-        }
+        plain = to_plain(self)
+        for name, value in changes.items():
+            put(plain, name.split("."), value)
+        return from_plain(plain)
 
 
-_PAPER = Recipe(
-    task="classification",
-    data="mnist-pc",
-    optimizer="adamw",
-    learning_rate=1e-3,
-    schedule="paper",
-    weight_decay=0.0,
-    clip=float("inf"),
-    average=0.0,
-    augment=False,
-    proportions=False,
-    own_frame=0.0,
-    estimate=False,
-    free_weight=0.0,
-    residual_weight=0.0,
-    head_size=4,
-    dropout=0.1,
-    solver="WassersteinFlow",
-    solver_steps=200,
-    train_steps=(200, 200),
-)
+def _range(value: Any) -> tuple[int, int]:
+    """Fewest and most evaluations."""
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise DdeqError(f"train_steps must be two whole numbers, got {value!r}")
+    fewest, most = (whole("train_steps", steps, 1, 10**9) for steps in value)
+    if fewest > most:
+        raise DdeqError(f"train_steps must not fall, got {fewest} and {most}")
+    return fewest, most
 
-_CLASSIFICATION = Recipe(
-    task="classification",
-    data="mnist-pc",
-    max_points=128,
-    waves=5,
-    train_steps=(4, 8),
-    phantom_steps=3,
-)
 
-_COMPLETION = Recipe(
-    task="completion",
-    data="shapes",
-    augment=False,
-    cross_layers=2,
-    own_frame=0.4,
-    train_steps=(3, 6),
-    visits=6,
-)
-
-RECIPES: dict[str, Recipe] = {
-    "mnist-classification": replace(_CLASSIFICATION, epochs=6, bilinear=12, head_size=4),
-    "mnist-completion": replace(_COMPLETION, data="mnist-pc", epochs=4, batch_size=32),
-    "modelnet40-classification": replace(
-        _CLASSIFICATION,
-        data="modelnet40",
-        epochs=24,
-        batch_size=32,
-        max_points=256,
-        smoothing=0.1,
-        head_size=8,
-        cross_layers=2,
-        dropout=0.15,
-        radii=(0.5, 1.0),
-        train_steps=(4, 7),
-        validation=0.03,
-    ),
-    "modelnet8-completion": replace(
-        _COMPLETION, data="modelnet8", epochs=45, batch_size=32, augment=True, max_points=256
-    ),
-    "shapes-completion": replace(_COMPLETION, epochs=18, batch_size=32, max_points=256),
-    "mini-classification": replace(
-        _CLASSIFICATION, data="mnist-mini", epochs=6, validation=0.1, warmup=50
-    ),
-    "mini-completion": replace(
-        _COMPLETION, data="mnist-mini", epochs=10, validation=0.1, warmup=50
-    ),
-    "paper-mnist-classification": _PAPER,
-    "paper-mnist-completion": replace(_PAPER, task="completion", cross_layers=3),
-    "paper-modelnet40-classification": replace(
-        _PAPER, data="modelnet40", epochs=20, cross_layers=3
-    ),
-    "paper-modelnet8-completion": replace(
-        _PAPER, task="completion", data="modelnet8", epochs=100, cross_layers=3
-    ),
-}
-"""Recipes by name: ours, and the paper's settings as ``paper-*``."""
+def _known(name: str, value: Any, names: Mapping[str, Any]) -> None:
+    if not isinstance(value, str) or value not in names:
+        raise DdeqError(f"unknown {name} {value!r}: one of {', '.join(names)}")

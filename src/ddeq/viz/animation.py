@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ddeq.io.atomic import atomic_path
 from ddeq.viz.drawing import (
     INPUT,
     RESULT,
@@ -22,6 +23,7 @@ from ddeq.viz.drawing import (
     overlay,
     panels,
 )
+from ddeq.viz.gliding import glide
 
 __all__ = ["write_animation", "write_gif"]
 
@@ -38,6 +40,7 @@ def write_animation(
     title: str = "",
     spread: Sequence[float] | None = None,
     steps: Sequence[int] | None = None,
+    smooth: bool = False,
 ) -> None:
     """Writes a page with a slider and a play button; a 3-D cloud turns under the finger.
 
@@ -51,10 +54,17 @@ def write_animation(
         title: Stands above the picture.
         spread: Spread of the particles in each frame, likewise.
         steps: Solver step of each frame, ``0, 1, ...`` by default.
+        smooth: Particles glide along the frames that lead to the last, see
+            :func:`ddeq.viz.gliding.glide`; for a solver of few, large steps.
     """
     moving, still = _checked(frames, fixed)
     if steps is not None and len(steps) != len(moving):
         raise ValueError(f"{len(moving)} frames need as many steps, got {len(steps)}")
+    if smooth:
+        steps = range(len(moving)) if steps is None else steps
+        moving, at = glide(moving)
+        residuals, spread = _between(residuals, at), _between(spread, at)
+        steps = [round(step) for step in _between(steps, at) or ()]
     centre, radius = _ball(moving, still)
     digits = max(0, 3 - math.floor(math.log10(radius)))
     data = {
@@ -74,9 +84,13 @@ def write_animation(
     # "<" would let a title end the script
     text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
     page = files("ddeq.viz").joinpath("animation.html").read_text(encoding="utf-8")
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page.replace("__DATA__", text), encoding="utf-8")
+    with atomic_path(path) as draft:
+        draft.write_text(page.replace("__DATA__", text), encoding="utf-8")
+
+
+def _between(values: Sequence[float] | None, at: np.ndarray) -> list[float] | None:
+    """Values of whole frames, ``(K,)``, at places between frames, ``(T,)``."""
+    return None if values is None else np.interp(at, np.arange(len(values)), values).tolist()
 
 
 def write_gif(
@@ -113,15 +127,14 @@ def write_gif(
         overlay(ax, [(still, INPUT), (moving[i], RESULT)], label, area)
         images.append(_image(figure))
     pause = max(20, round(1000.0 * _SECONDS / len(images)))
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    images[0].save(
-        path,
-        save_all=True,
-        append_images=images[1:],
-        duration=[pause] * (len(images) - 1) + [2000],
-        loop=0,
-    )
+    with atomic_path(path) as draft:
+        images[0].save(
+            draft,
+            save_all=True,
+            append_images=images[1:],
+            duration=[pause] * (len(images) - 1) + [2000],
+            loop=0,
+        )
 
 
 def _image(figure: Any) -> Any:

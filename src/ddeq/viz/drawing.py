@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ddeq.io.atomic import atomic_path
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -56,7 +58,8 @@ Cloud = Any
 VIEW = (-55.0, 18.0)
 """Azimuth and elevation of the viewer of a 3-D cloud in degrees: from the front, a little above."""
 _MARGIN = 0.06  # of the panel, around the points
-_HAZE = 0.55  # share of white in the colour of the farthest point of a 3-D panel
+_HAZE = 0.72  # share of white in the colour of the farthest point of a 3-D panel
+_NEAREST, _FARTHEST = 1.7, 0.5  # of the marker's area
 
 
 def panels(rows: int, columns: int, size: float = 2.0) -> tuple[Figure, np.ndarray]:
@@ -95,14 +98,18 @@ def overlay(
     layers: Sequence[tuple[Cloud, str]],
     label: str | None = None,
     size: float | None = None,
+    view: tuple[float, float] = VIEW,
 ) -> None:
     """Draws clouds on top of each other, later ones in front; in 3-D the nearer points in front.
+
+    Depth shows in 3-D: the farther a point, the smaller and the paler it is.
 
     Args:
         ax: A plain 2-D axis.
         layers: Clouds ``(N, d)`` of one ``d``, each with its colour; a cloud may be empty.
         label: Title of the panel.
         size: Area of a marker in square points; by default it falls with the number of points.
+        view: Azimuth and elevation of the viewer of a 3-D cloud in degrees.
     """
     from matplotlib.colors import to_rgb
 
@@ -111,29 +118,30 @@ def overlay(
         [np.tile(to_rgb(color), (len(c), 1)) for c, (_, color) in zip(clouds, layers, strict=True)]
     )
     points = np.concatenate(clouds)
-    flat, depth = project(points)
+    flat, depth = project(points, view)
+    area: Any = marker_area(len(points)) if size is None else size
     if points.shape[1] == 3 and len(points):
         order = np.argsort(depth, kind="stable")
         flat, depth, colors = flat[order], depth[order], colors[order]
-        far = _HAZE * (depth[-1] - depth) / max(float(depth[-1] - depth[0]), 1e-12)
-        colors = colors + far[:, None] * (1.0 - colors)
-    area = marker_area(len(points)) if size is None else size
+        far = (depth[-1] - depth) / max(float(depth[-1] - depth[0]), 1e-12)
+        colors = colors + _HAZE * far[:, None] * (1.0 - colors)
+        area = area * (_NEAREST + (_FARTHEST - _NEAREST) * far)
     ax.scatter(flat[:, 0], flat[:, 1], s=area, c=colors, linewidths=0)
     ax.set_aspect("equal")
     if label is not None:
         ax.set_title(label, fontsize=9, color=TEXT, pad=3)
 
 
-def project(points: Cloud) -> tuple[np.ndarray, np.ndarray]:
+def project(points: Cloud, view: tuple[float, float] = VIEW) -> tuple[np.ndarray, np.ndarray]:
     """Screen coordinates ``(N, 2)`` and nearness to the viewer ``(N,)``.
 
     A 2-D cloud is its own picture. A 3-D cloud, its z axis up, is seen in parallel projection from
-    the front, a little from the side and above.
+    the front, a little from the side and above, or from where ``view`` says.
     """
     points = as_points(points)
     if points.shape[1] == 2:
         return points, np.zeros(len(points))
-    azimuth, elevation = np.deg2rad(VIEW)
+    azimuth, elevation = np.deg2rad(view)
     right = np.array([-np.sin(azimuth), np.cos(azimuth), 0.0])
     level = np.array([np.cos(azimuth), np.sin(azimuth), 0.0])
     toward = np.cos(elevation) * level + np.array([0.0, 0.0, np.sin(elevation)])
@@ -153,9 +161,8 @@ def frame(axes: Sequence[Axes] | np.ndarray, clouds: Sequence[Cloud]) -> None:
 
 def save(figure: Figure, path: str | Path) -> None:
     """Writes a figure, 150 dots an inch and no rim; the ending of ``path`` says the format."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150, bbox_inches="tight", facecolor="white")
+    with atomic_path(path) as draft:
+        figure.savefig(draft, dpi=150, bbox_inches="tight", facecolor="white")
 
 
 def marker_area(count: int) -> float:

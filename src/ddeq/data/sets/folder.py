@@ -3,44 +3,51 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
 from ddeq.data.dataset import CloudDataset
 from ddeq.data.view import NetworkView
-from ddeq.io.files import READABLE, read_cloud
+from ddeq.errors import DdeqError
+from ddeq.io.files import READABLE, is_readable, read_cloud
 
-__all__ = ["load_folder"]
+__all__ = ["held_out", "load_folder", "read_clouds"]
+
+T = TypeVar("T")
 
 _HELD_OUT = 0.2
 
 
-def load_folder(folder: str | Path, split: str = "train") -> CloudDataset:
+def load_folder(
+    folder: str | Path, split: str = "train", surface: int | None = None
+) -> CloudDataset:
     """The clouds in a folder, labelled by sub-folder.
 
     Three layouts are understood: ``train/<class>/*`` and ``test/<class>/*``;
     ``<class>/train/*`` and ``<class>/test/*``; and ``<class>/*`` alone, of which a fixed random
-    fifth is the test set. Files that lie in the folder itself make up one class. Of a mesh the
-    vertices are taken. Each cloud is kept as a network would see it: thinned to at most
-    :data:`ddeq.data.view.NETWORK_POINTS` points, centred, at unit size.
+    fifth is the test set. Files that lie in the folder itself make up one class. Each cloud is kept
+    as a network would see it: a subsample of at most :data:`ddeq.data.view.NETWORK_POINTS` points,
+    centred, at unit size.
 
     Args:
         folder: The folder.
         split: ``"train"``, ``"test"``, or ``"all"`` for both together.
+        surface: So many points are sampled from the surface of a mesh; None takes its vertices.
 
     Raises:
         FileNotFoundError: when there is no such folder or no cloud in it.
-        ValueError: naming the file that cannot be read or has another dimension.
+        DdeqError: naming the file that cannot be read or has another dimension.
     """
     if split not in ("train", "test", "all"):
-        raise ValueError(f"split must be 'train', 'test' or 'all', got {split!r}")
+        raise DdeqError(f"split must be 'train', 'test' or 'all', got {split!r}")
     folder = Path(folder)
     if not folder.is_dir():
         raise FileNotFoundError(f"no folder {folder}")
     found = [
         (file, *_place(file.relative_to(folder).parts[:-1], folder.resolve().name))
         for file in sorted(folder.rglob("*"))
-        if file.suffix.lower() in READABLE and not file.name.startswith(".") and file.is_file()
+        if is_readable(file) and not file.name.startswith(".") and file.is_file()
     ]
     classes = tuple(sorted({label for _, label, _ in found}))
     marked = any(part for _, _, part in found)
@@ -48,8 +55,8 @@ def load_folder(folder: str | Path, split: str = "train") -> CloudDataset:
     if not wanted:
         raise FileNotFoundError(f"{folder}: no {split} clouds ({', '.join(READABLE)})")
     if not marked and split != "all" and len(wanted) > 1:
-        wanted = _share(wanted, split)
-    clouds = _read([file for file, _ in wanted])
+        wanted = held_out(wanted, split)
+    clouds = read_clouds([file for file, _ in wanted], surface)
     labels = [classes.index(label) for _, label in wanted]
     return CloudDataset.from_list(clouds, labels, classes, f"{folder.name}/{split}")
 
@@ -61,21 +68,21 @@ def _place(parts: tuple[str, ...], default: str) -> tuple[str, str]:
     return (names[0] if names else default), split
 
 
-def _share(files: list[tuple[Path, str]], split: str) -> list[tuple[Path, str]]:
-    """The training or test part of a folder without marks; the same at every call."""
-    order = np.random.default_rng(0).permutation(len(files))
-    held_out = max(1, round(_HELD_OUT * len(files)))
-    chosen = order[:held_out] if split == "test" else order[held_out:]
-    return [files[i] for i in np.sort(chosen)]
+def held_out(items: list[T], split: str) -> list[T]:
+    """The training or test part of what nobody has divided; the same at every call."""
+    order = np.random.default_rng(0).permutation(len(items))
+    count = max(1, round(_HELD_OUT * len(items)))
+    chosen = order[:count] if split == "test" else order[count:]
+    return [items[i] for i in np.sort(chosen)]
 
 
-def _read(files: list[Path]) -> list[np.ndarray]:
-    """The clouds of some files, all of one dimension."""
+def read_clouds(files: list[Path], surface: int | None = None) -> list[np.ndarray]:
+    """The clouds of some files, all of one dimension, as a network sees them."""
     clouds: list[np.ndarray] = []
     for file in files:
-        points = np.asarray(read_cloud(file).points)
+        points = np.asarray(read_cloud(file, surface_points=surface).points)
         if clouds and points.shape[1] != clouds[0].shape[1]:
-            raise ValueError(
+            raise DdeqError(
                 f"{file}: dimension {points.shape[1]}, but {files[0]} has {clouds[0].shape[1]}"
             )
         clouds.append(NetworkView(points).for_network().points[0].numpy())

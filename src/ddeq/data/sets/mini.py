@@ -14,9 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ddeq.data.cache import atomic_path
 from ddeq.data.dataset import CloudDataset
 from ddeq.data.sets.mnist import CLASSES, images_to_clouds, load_mnist
+from ddeq.data.sets.registry import Entry, register
+from ddeq.errors import DdeqError
+from ddeq.io.atomic import atomic_path
 
 __all__ = ["load_mini", "make_mini"]
 
@@ -28,7 +30,7 @@ _FILE = "mnist_mini.npz"
 def load_mini(split: str) -> CloudDataset:
     """The embedded digits: 600 (``"train"``) or 100 (``"test"``) of each class."""
     if split not in PER_CLASS:
-        raise ValueError(f"split must be 'train' or 'test', got {split!r}")
+        raise DdeqError(f"split must be 'train' or 'test', got {split!r}")
     source = resources.files("ddeq.data") / "embedded" / _FILE
     with source.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
         packed, labels = file[f"{split}_images"], file[f"{split}_labels"]
@@ -69,6 +71,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("out", help=f"file to write, e.g. {_FILE}")
     options = parser.parse_args(arguments)
     make_mini(options.root, options.out)
+
+
+register(
+    Entry(
+        name="mnist-mini",
+        about="handwritten digits, a subset that comes with the package",
+        dim=2,
+        num_classes=10,
+        sizes={split: 10 * count for split, count in PER_CLASS.items()},
+        licence="CC BY-SA 3.0",
+        load=lambda root, split: load_mini(split),
+    )
+)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from ddeq.data.dataset import CloudDataset
+from ddeq.data.sets.registry import Entry, register
+from ddeq.errors import DdeqError
 
 __all__ = ["CLASSES", "images_to_clouds", "load_mnist", "mnist_present", "read_csv", "read_idx"]
 
@@ -36,10 +38,10 @@ def load_mnist(root: str | Path, split: str) -> CloudDataset:
 
     Raises:
         FileNotFoundError: when no source is there; the message names what was looked for.
-        ValueError: when a file is damaged; the message names the file.
+        DdeqError: when a file is damaged; the message names the file.
     """
     if split not in _PREFIX:
-        raise ValueError(f"split must be 'train' or 'test', got {split!r}")
+        raise DdeqError(f"split must be 'train' or 'test', got {split!r}")
     name = f"mnist-pc/{split}"
     images = _find(root, f"{_PREFIX[split]}-images-idx3-ubyte")
     labels = _find(root, f"{_PREFIX[split]}-labels-idx1-ubyte")
@@ -71,7 +73,7 @@ def read_idx(path: str | Path) -> np.ndarray:
     32-bit size per axis, then the data.
 
     Raises:
-        ValueError: when the file is not idx, damaged or of the wrong size; names the file.
+        DdeqError: when the file is not idx, damaged or of the wrong size; names the file.
     """
     path = Path(path)
     data = path.read_bytes()
@@ -79,14 +81,14 @@ def read_idx(path: str | Path) -> np.ndarray:
         if data[:2] == b"\x1f\x8b":
             data = gzip.decompress(data)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"{path}: cannot be read, truncated or damaged ({error})") from error
+        raise DdeqError(f"{path}: cannot be read, truncated or damaged ({error})") from error
     if len(data) < 4 or data[:3] != b"\x00\x00\x08":
-        raise ValueError(f"{path}: not an idx file of unsigned bytes")
+        raise DdeqError(f"{path}: not an idx file of unsigned bytes")
     header = 4 + 4 * data[3]
     shape = [int.from_bytes(data[i : i + 4], "big") for i in range(4, header, 4)]
     expected = header + math.prod(shape)
     if len(data) != expected:
-        raise ValueError(
+        raise DdeqError(
             f"{path}: truncated or damaged, {len(data)} bytes where its header asks for {expected}"
         )
     return np.frombuffer(data, dtype=np.uint8, offset=header).reshape(shape)
@@ -120,7 +122,7 @@ def read_csv(path: str | Path, name: str = "mnist-pc") -> CloudDataset:
     """The Kaggle table: a header, then per digit ``label, x0, y0, v0, x1, ...``; -1 is padding.
 
     Raises:
-        ValueError: when a row is cut short or holds impossible values; names the file.
+        DdeqError: when a row is cut short or holds impossible values; names the file.
     """
     try:
         with warnings.catch_warnings():
@@ -128,15 +130,15 @@ def read_csv(path: str | Path, name: str = "mnist-pc") -> CloudDataset:
             table = np.loadtxt(path, dtype=np.int16, delimiter=",", skiprows=1, ndmin=2)
     except ValueError as error:
         reason = str(error).split(";")[0].splitlines()[0]
-        raise ValueError(f"{path}: truncated or damaged ({reason})") from error
+        raise DdeqError(f"{path}: truncated or damaged ({reason})") from error
     if len(table) == 0 or table.shape[1] % 3 != 1 or table.shape[1] < 4:
-        raise ValueError(f"{path}: expected rows of a label and x,y,v triples, got {table.shape}")
+        raise DdeqError(f"{path}: expected rows of a label and x,y,v triples, got {table.shape}")
     labels = table[:, 0]
     xy = table[:, 1:].reshape(len(table), -1, 3)[:, :, :2]
     real = (xy >= 0).all(2)
     points = xy[real]
     if labels.min() < 0 or labels.max() > 9 or (len(points) and points.max() > 27):
-        raise ValueError(f"{path}: labels must lie in 0..9 and coordinates in 0..27")
+        raise DdeqError(f"{path}: labels must lie in 0..9 and coordinates in 0..27")
     return CloudDataset.from_flat(points.astype(np.uint8), real.sum(1), labels, CLASSES, name)
 
 
@@ -144,11 +146,11 @@ def _from_idx(images_path: Path, labels_path: Path, name: str) -> CloudDataset:
     """MNIST-pc from a file of images ``(n, 28, 28)`` and one of labels ``(n,)``."""
     images, labels = read_idx(images_path), read_idx(labels_path)
     if images.ndim != 3 or max(images.shape[1:]) > 256:
-        raise ValueError(f"{images_path}: expected images (n, 28, 28), got {images.shape}")
+        raise DdeqError(f"{images_path}: expected images (n, 28, 28), got {images.shape}")
     if labels.shape != images.shape[:1]:
-        raise ValueError(f"{labels_path}: labels {labels.shape} for images {images.shape}")
+        raise DdeqError(f"{labels_path}: labels {labels.shape} for images {images.shape}")
     if len(labels) and labels.max() > 9:
-        raise ValueError(f"{labels_path}: labels must lie in 0..9, got {labels.max()}")
+        raise DdeqError(f"{labels_path}: labels must lie in 0..9, got {labels.max()}")
     return CloudDataset.from_flat(*images_to_clouds(images), labels, CLASSES, name)
 
 
@@ -161,3 +163,17 @@ def _find(root: str | Path, stem: str) -> Path | None:
                 if path.is_file():
                     return path
     return None
+
+
+register(
+    Entry(
+        name="mnist-pc",
+        about="handwritten digits, one point per non-zero pixel",
+        dim=2,
+        num_classes=10,
+        sizes={"train": 60000, "test": 10000},
+        licence="CC BY-SA 3.0",
+        load=load_mnist,
+        present=mnist_present,
+    )
+)

@@ -1,4 +1,4 @@
-"""ModelNet40-s: 3-D shapes of 40 classes, thinned on a voxel grid to at most 800 points.
+"""ModelNet40: 3-D shapes of 40 classes, thinned on a voxel grid to at most 800 points.
 
 Three sources are read, whichever is in the data folder (in this order):
 
@@ -22,10 +22,12 @@ import numpy as np
 
 from ddeq.data.cache import cached, fingerprint
 from ddeq.data.dataset import CloudDataset
+from ddeq.data.sets.registry import Entry, register
 from ddeq.data.voxels import voxel_downsample
+from ddeq.errors import DdeqError
 from ddeq.io.files import read_cloud
 
-__all__ = ["EIGHT", "load_modelnet", "modelnet_source"]
+__all__ = ["EIGHT", "load_modelnet", "modelnet_present", "modelnet_source"]
 
 EIGHT = ("airplane", "bathtub", "bowl", "car", "chair", "cone", "toilet", "vase")
 """The classes of the completion experiments."""
@@ -67,7 +69,7 @@ def load_modelnet(
 
     Raises:
         FileNotFoundError: when no source is there; the message says what to put where.
-        ValueError: when a file is damaged; the message names the file.
+        DdeqError: when a file is damaged; the message names the file.
     """
     source = modelnet_source(root, split, max_points, surface)
     name = f"modelnet40/{split}"
@@ -86,7 +88,7 @@ def modelnet_source(
 ) -> Source:
     """The first source of a split under ``root``; arguments as in :func:`load_modelnet`."""
     if split not in ("train", "test"):
-        raise ValueError(f"split must be 'train' or 'test', got {split!r}")
+        raise DdeqError(f"split must be 'train' or 'test', got {split!r}")
     root = Path(root)
     archive = root / _NPZ
     if archive.is_file():
@@ -104,6 +106,14 @@ def modelnet_source(
     )
 
 
+def modelnet_present(root: str | Path) -> bool:
+    """Whether ``root`` holds files for both splits."""
+    try:
+        return all(modelnet_source(root, split) is not None for split in ("train", "test"))
+    except FileNotFoundError:
+        return False
+
+
 def _read_npz(path: Path, split: str) -> Labelled:
     """Surface points ``(n, 1024, 3)`` stored as int16."""
     try:
@@ -111,9 +121,9 @@ def _read_npz(path: Path, split: str) -> Labelled:
             points, labels = file[f"X_{split}"], file[f"y_{split}"]
             classes = tuple(str(c) for c in file["classes"])
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(f"{path}: truncated or damaged ({error})") from error
+        raise DdeqError(f"{path}: truncated or damaged ({error})") from error
     if points.ndim != 3 or points.shape[2] != 3 or labels.shape != points.shape[:1]:
-        raise ValueError(f"{path}: points {points.shape} and labels {labels.shape} do not fit")
+        raise DdeqError(f"{path}: points {points.shape} and labels {labels.shape} do not fit")
     return (cloud.astype(np.float32) / 32767 for cloud in points), labels, classes
 
 
@@ -137,7 +147,7 @@ def _read_hdf5(files: list[Path]) -> Labelled:
     try:
         import h5py
     except ImportError as error:
-        raise ImportError(f"reading {files[0].name} needs h5py: pip install h5py") from error
+        raise DdeqError(f"reading {files[0].name} needs h5py: pip install h5py") from error
     points, labels = [], []
     for file in files:
         try:
@@ -145,9 +155,9 @@ def _read_hdf5(files: list[Path]) -> Labelled:
                 points.append(np.asarray(table["data"], dtype=np.float32))
                 labels.append(np.asarray(table["label"]).reshape(-1))
         except (OSError, KeyError) as error:
-            raise ValueError(f"{file}: truncated or damaged ({error})") from error
+            raise DdeqError(f"{file}: truncated or damaged ({error})") from error
         if points[-1].ndim != 3 or points[-1].shape[2] != 3 or len(points[-1]) != len(labels[-1]):
-            raise ValueError(f"{file}: points and labels do not fit")
+            raise DdeqError(f"{file}: points and labels do not fit")
     names = files[0].parent / "shape_names.txt"
     label = np.concatenate(labels)
     classes = tuple(names.read_text().split()) if names.is_file() else _numbers(label)
@@ -158,3 +168,29 @@ def _read_hdf5(files: list[Path]) -> Labelled:
 def _numbers(labels: np.ndarray) -> tuple[str, ...]:
     """Class names for a release without a list of them."""
     return tuple(str(i) for i in range(int(labels.max()) + 1))
+
+
+register(
+    Entry(
+        name="modelnet40",
+        about="shapes of 40 classes, at most 800 surface points",
+        dim=3,
+        num_classes=40,
+        sizes={"train": 9843, "test": 2468},
+        licence="academic use",
+        load=load_modelnet,
+        present=modelnet_present,
+    )
+)
+register(
+    Entry(
+        name="modelnet8",
+        about="the eight classes of modelnet40 used for completion",
+        dim=3,
+        num_classes=8,
+        sizes={"train": 2868, "test": 590},
+        licence="academic use",
+        load=lambda root, split: load_modelnet(root, split).only(EIGHT, f"modelnet8/{split}"),
+        present=modelnet_present,
+    )
+)

@@ -12,6 +12,7 @@ import numpy as np
 from ddeq.data.dataset import CloudDataset
 from ddeq.data.shapes.builders import RECIPES
 from ddeq.data.voxels import voxel_downsample
+from ddeq.errors import DdeqError
 from ddeq.io.formats.surface import sample
 
 __all__ = ["CLASSES", "SIZES", "shape", "shapes"]
@@ -43,9 +44,9 @@ def shape(class_name: str, n_points: int, rng: np.random.Generator) -> np.ndarra
         (300, 3)
     """
     if class_name not in RECIPES:
-        raise ValueError(f"no shape {class_name!r}: choose from {', '.join(CLASSES)}")
+        raise DdeqError(f"no shape {class_name!r}: choose from {', '.join(CLASSES)}")
     if n_points < 1:
-        raise ValueError(f"n_points must be at least 1, got {n_points}")
+        raise DdeqError(f"n_points must be at least 1, got {n_points}")
     mesh = RECIPES[class_name](rng)
     samples = sample(*mesh, _OVERSAMPLING * n_points, seed=int(rng.integers(2**32)))
     even = voxel_downsample(samples, n_points)
@@ -66,7 +67,7 @@ def shapes(
         n_points: Points of each shape.
     """
     if split not in SIZES:
-        raise ValueError(f"split must be 'train' or 'test', got {split!r}")
+        raise DdeqError(f"split must be 'train' or 'test', got {split!r}")
     count = SIZES[split] if size is None else size
     labels = np.arange(count) % len(CLASSES)
     stream = list(SIZES).index(split) + 1

@@ -1,5 +1,12 @@
 """One small module per family of cloud files; `ddeq.io.files` is the front door.
 
-Each module offers ``read(source) -> Parsed`` and, where the format can hold a bare cloud,
-``write(out, points, new)``. They need numpy and the standard library only.
+A module enters its functions with ``@reads(".suffix")`` and, where the format can hold a bare
+cloud, ``@writes(".suffix")``; every module of this folder is loaded. They need numpy and the
+standard library only, `las` apart.
 """
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")

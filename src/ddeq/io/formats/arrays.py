@@ -10,7 +10,15 @@ from typing import IO, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from ddeq.io.formats.base import Parsed, Source, exact_float, join_columns
+from ddeq.io.formats.base import (
+    Content,
+    Parsed,
+    Source,
+    exact_float,
+    join_columns,
+    reads,
+    writes,
+)
 
 _NAMES = ("points", "xyz", "pos", "x", "arr_0")
 _PREFIX = 65_536  # a header is far shorter; longer ones are refused
@@ -23,6 +31,7 @@ class _Header(NamedTuple):
     length: int
 
 
+@reads(".npy")
 def read(source: Source) -> Parsed:
     """An npy array of shape (N, 2) or (N, 3), or one with fields x, y[, z]."""
     header = _header(source, source.head(_PREFIX))
@@ -30,6 +39,7 @@ def read(source: Source) -> Parsed:
         return Parsed(_load(source, stream, header, source.size), "NPY")
 
 
+@reads(".npz")
 def read_npz(source: Source) -> Parsed:
     """The array ``points``, ``xyz``, ``pos``, ``x`` or ``arr_0`` of an npz, or its only cloud."""
     try:
@@ -115,14 +125,16 @@ def _named_columns(source: Source, table: np.ndarray) -> np.ndarray:
     return join_columns([table[axis] for axis in ("x", "y", "z") if axis in names])
 
 
-def write_npy(out: BinaryIO, points: np.ndarray, new: np.ndarray | None) -> None:
+@writes(".npy")
+def write_npy(out: BinaryIO, cloud: Content) -> None:
     """The points alone; the format has no place for a mark."""
-    np.save(out, points, allow_pickle=False)
+    np.save(out, cloud.points, allow_pickle=False)
 
 
-def write_npz(out: BinaryIO, points: np.ndarray, new: np.ndarray | None) -> None:
+@writes(".npz")
+def write_npz(out: BinaryIO, cloud: Content) -> None:
     """Arrays ``points`` and, when marked, ``new`` (bool)."""
-    if new is None:
-        np.savez(out, points=points)
+    if cloud.new is None:
+        np.savez(out, points=cloud.points)
     else:
-        np.savez(out, points=points, new=new)
+        np.savez(out, points=cloud.points, new=cloud.new)

@@ -1,21 +1,23 @@
-"""What every format module shares: the error, the file being read, exact conversion."""
+"""What every format module shares: the table of formats, the error, the file, exact conversion."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple, overload
 
 import numpy as np
+
+from ddeq.errors import DdeqError
 
 # Larger integers have no exact float64, so reading them would move points.
 _EXACT_INTEGER = 2**53
 _MAX_LINE = 1 << 20
 
 
-class CloudFileError(ValueError):
+class CloudFileError(DdeqError):
     """A cloud file that cannot be read or written; the message is one line for people."""
 
 
@@ -34,12 +36,29 @@ class Parsed:
         label: the format in words, such as ``"PLY binary"``.
         note: what was chosen among the file's content, such as ``"mesh vertices"``.
         triangles: (T, 3) rows of `points`; only for a mesh, and only when asked for.
+        attributes: other numbers per point by name, (N,) each, as stored: colour, normals, ....
     """
 
     points: np.ndarray
     label: str
     note: str = ""
     triangles: np.ndarray | None = None
+    attributes: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a format module writes.
+
+    Attributes:
+        points: (N, d), contiguous float32 or float64, d = 2 or 3.
+        new: (N,) bool, True for new points; None marks nothing.
+        attributes: as in `Parsed`; a format without a place for them leaves them out.
+    """
+
+    points: np.ndarray
+    new: np.ndarray | None = None
+    attributes: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -51,16 +70,18 @@ class Source:
         size: its length in bytes.
         limit: the largest number of points to accept.
         want_faces: whether the caller will sample the surface of a mesh.
+        shown: the file that the user named, where `path` is an unpacked copy of it.
     """
 
     path: Path
     size: int
     limit: int
     want_faces: bool = False
+    shown: Path | None = None
 
     def error(self, problem: str) -> CloudFileError:
         """The error for this file, to be raised by the caller."""
-        return file_error(self.path, problem)
+        return file_error(self.shown or self.path, problem)
 
     def head(self, size: int = 65_536) -> bytes:
         """The first bytes of the file."""
@@ -95,6 +116,14 @@ class Source:
                 "thin it out first or raise the limit"
             )
 
+    def check_triangles(self, count: int) -> None:
+        """Refuse more triangles than a closed surface over `limit` vertices has, 2 V - 4."""
+        if count > 2 * self.limit:
+            raise self.error(
+                f"has faces that make {count:,} triangles, more than the limit of "
+                f"{2 * self.limit:,}; simplify the mesh first or raise the limit"
+            )
+
     def check_bytes(self, count: int, row: int, start: int, what: str = "points") -> None:
         """Refuse a header that promises more than the file holds, before allocating.
 
@@ -121,6 +150,49 @@ class Source:
             raise self.error(f"is not {expected} but binary data; check the file's suffix")
 
 
+Reader = Callable[[Source], Parsed]
+Writer = Callable[[BinaryIO, Content], None]
+READERS: dict[str, Reader] = {}
+WRITERS: dict[str, Writer] = {}
+
+
+class Suffixes(Sequence[str]):
+    """The suffixes of a table of formats in order, also of those that enter later."""
+
+    def __init__(self, table: Mapping[str, object]) -> None:
+        self._table = table
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, index: int | slice) -> str | tuple[str, ...]:
+        return tuple(sorted(self._table))[index]
+
+
+def reads(*suffixes: str) -> Callable[[Reader], Reader]:
+    """Enters a function as the reader of files with these suffixes."""
+
+    def enter(reader: Reader) -> Reader:
+        READERS.update(dict.fromkeys(suffixes, reader))
+        return reader
+
+    return enter
+
+
+def writes(*suffixes: str) -> Callable[[Writer], Writer]:
+    """Enters a function as the writer of files with these suffixes."""
+
+    def enter(writer: Writer) -> Writer:
+        WRITERS.update(dict.fromkeys(suffixes, writer))
+        return writer
+
+    return enter
+
+
 class Field(NamedTuple):
     """One number inside a packed row: its dtype (with byte order) and byte offset."""
 
@@ -128,10 +200,10 @@ class Field(NamedTuple):
     offset: int
 
 
-def read_fields(
+def read_columns(
     buffer: np.ndarray | bytes, start: int, count: int, row: int, fields: Sequence[Field]
-) -> np.ndarray:
-    """Columns of packed rows as one float array, (count, len(fields)).
+) -> list[np.ndarray]:
+    """Columns of packed rows, each (count,) of its own type.
 
     Args:
         buffer: the bytes.
@@ -150,7 +222,24 @@ def read_fields(
         }
     )
     table = np.frombuffer(buffer, dtype=table_dtype, count=count, offset=start)
-    return join_columns([table[name] for name in names])
+    return [table[name] for name in names]
+
+
+def read_fields(
+    buffer: np.ndarray | bytes, start: int, count: int, row: int, fields: Sequence[Field]
+) -> np.ndarray:
+    """Columns of packed rows as one float array, (count, len(fields)); see `read_columns`."""
+    return join_columns(read_columns(buffer, start, count, row, fields))
+
+
+def is_plain(name: str) -> bool:
+    """Whether a header of text can hold the name of an attribute."""
+    return name.isascii() and name.isprintable() and len(name.split()) == 1
+
+
+def native(column: np.ndarray) -> np.ndarray:
+    """A copy of a column, contiguous and in the byte order of this machine."""
+    return np.array(column, dtype=column.dtype.newbyteorder("="))
 
 
 def join_columns(columns: Sequence[np.ndarray]) -> np.ndarray:
@@ -168,8 +257,10 @@ def exact_float(values: np.ndarray) -> np.ndarray:
     float32 and float64 stay, float16 becomes float32, integers become float64.
 
     Raises:
-        ValueError: the dtype holds no real numbers, or a value has no exact float64.
+        ValueError: the dtype holds no real numbers, or a value is masked or has no exact float64.
     """
+    if np.ma.is_masked(values):
+        raise ValueError("it has masked values: fill them or leave their points out")
     kind, size = values.dtype.kind, values.dtype.itemsize
     if kind == "f" and size <= 8:
         return values.astype(np.float32 if size <= 4 else np.float64)

@@ -8,9 +8,9 @@ from typing import BinaryIO
 
 import numpy as np
 
-from ddeq.io.formats.base import Field, Parsed, Source, read_fields
+from ddeq.io.formats.base import Content, Field, Parsed, Source, read_fields, reads, writes
 from ddeq.io.formats.rows import Line, RowLayout, read_rows, significant
-from ddeq.io.formats.surface import triangulate
+from ddeq.io.formats.surface import Polygons
 from ddeq.io.formats.text import format_rows, mark
 
 _XYZ = RowLayout(columns=(0, 1, 2))
@@ -18,6 +18,7 @@ _STL_HEADER, _STL_ROW = 84, 50
 _OFF_KEYWORD = re.compile(r"(ST)?(C)?(N)?(4)?(n)?OFF", re.ASCII)
 
 
+@reads(".off")
 def read_off(source: Source) -> Parsed:
     """OFF and its variants with colours or normals; ``OFF490 518 0`` on one line is fine."""
     source.check_text("an OFF file")
@@ -27,7 +28,9 @@ def read_off(source: Source) -> Parsed:
     source.check_bytes(count, 6, -1, "vertices")
     source.check_count(count, "vertices")
     points = read_rows(source, lines, _XYZ, count)
-    triangles = _off_triangles(source, lines, faces) if source.want_faces else None
+    triangles = None
+    if source.want_faces:
+        triangles = _off_faces(source, lines, faces).triangles(count, source)
     return Parsed(points, "OFF", "mesh vertices" if faces else "", triangles)
 
 
@@ -50,8 +53,8 @@ def _off_counts(source: Source, lines: Iterator[Line]) -> tuple[int, int]:
     return int(words[0]), int(words[1])
 
 
-def _off_triangles(source: Source, lines: Iterator[Line], faces: int) -> np.ndarray:
-    polygons: list[list[int]] = []
+def _off_faces(source: Source, lines: Iterator[Line], faces: int) -> Polygons:
+    polygons = Polygons()
     for _ in range(faces):
         number, line = next(lines, (0, ""))
         if not number:
@@ -61,8 +64,8 @@ def _off_triangles(source: Source, lines: Iterator[Line], faces: int) -> np.ndar
             )
         words = line.split()
         size = int(words[0]) if words[0].isdecimal() else len(words)
-        polygons.append(_corners(source, number, words[1 : size + 1], size))
-    return triangulate(polygons)
+        polygons.add(_corners(source, number, words[1 : size + 1], size))
+    return polygons
 
 
 def _corners(source: Source, number: int, words: list[str], size: int) -> list[int]:
@@ -75,10 +78,11 @@ def _corners(source: Source, number: int, words: list[str], size: int) -> list[i
     return corners
 
 
+@reads(".obj")
 def read_obj(source: Source) -> Parsed:
     """The ``v`` lines of an OBJ file (weights and colours behind x y z are left out)."""
     source.check_text("an OBJ file")
-    polygons: list[list[int]] = []
+    polygons = Polygons()
     has_faces = False
 
     def vertices(lines: Iterator[Line]) -> Iterator[Line]:
@@ -92,10 +96,10 @@ def read_obj(source: Source) -> Parsed:
             elif line.startswith(("f ", "f\t")):
                 has_faces = True
                 if source.want_faces:
-                    polygons.append(_obj_face(source, number, line, seen))
+                    polygons.add(_obj_face(source, number, line, seen))
 
-    points = read_rows(source, vertices(significant(source.lines())), _XYZ)
-    triangles = triangulate(polygons) if source.want_faces else None
+    points = read_rows(source, vertices(significant(source.lines(), ("#",))), _XYZ)
+    triangles = polygons.triangles(len(points), source) if source.want_faces else None
     return Parsed(points, "OBJ", "mesh vertices" if has_faces else "", triangles)
 
 
@@ -106,6 +110,7 @@ def _obj_face(source: Source, number: int, line: str, seen: int) -> list[int]:
     return [seen + corner if corner < 0 else corner - 1 for corner in corners]
 
 
+@reads(".stl")
 def read_stl(source: Source) -> Parsed:
     """An STL mesh: its different vertices in order of appearance, or its triangles."""
     soup, label = _stl_soup(source)
@@ -120,7 +125,7 @@ def _stl_soup(source: Source) -> tuple[np.ndarray, str]:
     head = source.head()
     count = int.from_bytes(head[80:84], "little")
     exact = source.size == _STL_HEADER + _STL_ROW * count
-    if not exact and head.lstrip().startswith(b"solid") and b"\0" not in head:
+    if not exact and head.lstrip().lower().startswith(b"solid") and b"\0" not in head:
         return _stl_ascii(source), "STL ascii"
     if not exact and (source.size < _STL_HEADER or b"\0" not in head):
         raise source.error("is not an STL file (neither its text nor its binary form)")
@@ -141,16 +146,18 @@ def _stl_ascii(source: Source) -> np.ndarray:
     return soup
 
 
-def write_off(out: BinaryIO, points: np.ndarray, new: np.ndarray | None) -> None:
+@writes(".off")
+def write_off(out: BinaryIO, cloud: Content) -> None:
     """Vertices without faces; z = 0 for 2-D clouds; no place for a mark."""
-    out.write(f"OFF\n{len(points)} 0 0\n".encode("ascii"))
-    out.writelines(format_rows(_in_space(points), " "))
+    out.write(f"OFF\n{len(cloud.points)} 0 0\n".encode("ascii"))
+    out.writelines(format_rows(_in_space(cloud.points), " "))
 
 
-def write_obj(out: BinaryIO, points: np.ndarray, new: np.ndarray | None) -> None:
+@writes(".obj")
+def write_obj(out: BinaryIO, cloud: Content) -> None:
     """``v`` lines; z = 0 for 2-D clouds; marked clouds carry colours (grey, new orange)."""
-    endings = None if new is None else mark(new, " 0.6 0.6 0.6", " 1.0 0.5 0.05")
-    out.writelines(format_rows(_in_space(points), " ", prefix="v ", endings=endings))
+    endings = None if cloud.new is None else mark(cloud.new, " 0.6 0.6 0.6", " 1.0 0.5 0.05")
+    out.writelines(format_rows(_in_space(cloud.points), " ", prefix="v ", endings=endings))
 
 
 def _in_space(points: np.ndarray) -> np.ndarray:

@@ -7,11 +7,23 @@ from typing import BinaryIO
 
 import numpy as np
 
-from ddeq.io.formats.base import Field, Parsed, Source, join_columns, read_fields
+from ddeq.io.formats.base import (
+    Content,
+    Field,
+    Parsed,
+    Source,
+    is_plain,
+    join_columns,
+    native,
+    read_columns,
+    reads,
+    writes,
+)
 from ddeq.io.formats.lzf import decompress
-from ddeq.io.formats.rows import RowLayout, read_rows, significant
+from ddeq.io.formats.rows import RowLayout, read_rows, significant, typed
 
 _MAX_HEADER = 1 << 16
+_AXES = ("x", "y", "z")
 _SIZES = {"F": (4, 8), "I": (1, 2, 4, 8), "U": (1, 2, 4, 8)}
 
 
@@ -42,34 +54,54 @@ class _Header:
     def axes(self) -> list[int]:
         """Positions of the columns x, y and, if there, z."""
         names = [column.name for column in self.columns]
-        return [names.index(axis) for axis in ("x", "y", "z") if axis in names]
+        return [names.index(axis) for axis in _AXES if axis in names]
+
+    @property
+    def others(self) -> dict[str, int]:
+        """Positions of the other columns with one value per point, by name."""
+        single = {column.name: i for i, column in enumerate(self.columns) if column.count == 1}
+        return {name: i for name, i in single.items() if name not in (*_AXES, "_")}
 
 
+@reads(".pcd")
 def read(source: Source) -> Parsed:
     """The points of a PCD file, 2-D when it has no field ``z``."""
     header = _parse_header(source)
     if header.data == "ascii":
-        points = _read_ascii(source, header)
-    elif header.data == "binary":
-        source.check_bytes(header.points, header.row, header.end)
-        source.check_count(header.points)
-        offsets = np.cumsum([0, *(column.size for column in header.columns)]).tolist()
-        fields = [Field(header.columns[i].dtype, offsets[i]) for i in header.axes]
-        points = read_fields(source.memory_map(), header.end, header.points, header.row, fields)
+        points, attributes = _read_ascii(source, header)
+        return Parsed(points, "PCD ascii", attributes=attributes)
+    if header.data == "binary":
+        columns = _read_binary(source, header)
     else:
-        points = _read_compressed(source, header)
-    return Parsed(points, f"PCD {header.data.replace('_', ' ')}")
+        columns = _read_compressed(source, header)
+    axes = len(header.axes)
+    attributes = {n: native(c) for n, c in zip(header.others, columns[axes:], strict=True)}
+    label = f"PCD {header.data.replace('_', ' ')}"
+    return Parsed(join_columns(columns[:axes]), label, attributes=attributes)
 
 
-def _read_ascii(source: Source, header: _Header) -> np.ndarray:
+def _read_ascii(source: Source, header: _Header) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     starts = np.cumsum([0, *(column.count for column in header.columns)]).tolist()
     source.check_bytes(header.points, 2 * starts[-1], header.end - 1)
-    layout = RowLayout(tuple(starts[i] for i in header.axes), starts[-1])
+    extra = tuple(starts[i] for i in header.others.values())
+    layout = RowLayout(tuple(starts[i] for i in header.axes), starts[-1], extra=extra)
     lines = significant(source.lines(header.end, header.lines + 1))
-    return read_rows(source, lines, layout, header.points)
+    table = read_rows(source, lines, layout, header.points)
+    dtypes = [(name, header.columns[i].dtype) for name, i in header.others.items()]
+    axes = len(header.axes)
+    return table[:, :axes], typed(table[:, axes:], dtypes)
 
 
-def _read_compressed(source: Source, header: _Header) -> np.ndarray:
+def _read_binary(source: Source, header: _Header) -> list[np.ndarray]:
+    source.check_bytes(header.points, header.row, header.end)
+    source.check_count(header.points)
+    offsets = np.cumsum([0, *(column.size for column in header.columns)]).tolist()
+    wanted = [*header.axes, *header.others.values()]
+    fields = [Field(header.columns[i].dtype, offsets[i]) for i in wanted]
+    return read_columns(source.memory_map(), header.end, header.points, header.row, fields)
+
+
+def _read_compressed(source: Source, header: _Header) -> list[np.ndarray]:
     """Two uint32 sizes, then LZF data that holds one column after the other."""
     source.check_bytes(2, 4, header.end, "sizes")
     source.check_count(header.points)
@@ -82,14 +114,10 @@ def _read_compressed(source: Source, header: _Header) -> np.ndarray:
             raise source.error("is damaged: the sizes of its compressed data do not fit")
         data = decompress(stream.read(packed), unpacked)
     starts = np.cumsum([0, *(column.size * header.points for column in header.columns)]).tolist()
-    columns = [
-        read_fields(
-            data, starts[i], header.points, header.columns[i].size,
-            [Field(header.columns[i].dtype, 0)],
-        )[:, 0]
-        for i in header.axes
-    ]  # fmt: skip
-    return join_columns(columns)
+    return [
+        np.frombuffer(data, header.columns[i].dtype, header.points, starts[i])
+        for i in (*header.axes, *header.others.values())
+    ]
 
 
 def _parse_header(source: Source) -> _Header:
@@ -146,25 +174,27 @@ def _parse_points(source: Source, entries: dict[str, list[str]]) -> int:
     return int(words[0]) * (int(words[1]) if len(words) == 2 else 1)
 
 
-def write(out: BinaryIO, points: np.ndarray, new: np.ndarray | None) -> None:
-    """Binary; 2-D clouds have ``x y`` only; marked clouds have ``label`` (0 input, 1 new)."""
-    count, dim = points.shape
-    axes = ("x", "y", "z")[:dim]
-    number = points.dtype.newbyteorder("<")
-    columns = [(axis, number) for axis in axes] + ([] if new is None else [("label", "<u4")])
-    table = np.empty(count, dtype=columns)
-    for i, axis in enumerate(axes):
-        table[axis] = points[:, i]
-    label = 0 if new is None else 1
-    if new is not None:
-        table["label"] = new
+@writes(".pcd")
+def write(out: BinaryIO, cloud: Content) -> None:
+    """Binary; 2-D clouds have ``x y`` only; marked clouds have ``new`` (0 or 1)."""
+    count, dim = cloud.points.shape
+    columns = {axis: cloud.points[:, i] for i, axis in enumerate(_AXES[:dim])}
+    for name, values in cloud.attributes.items():
+        if name not in columns and is_plain(name) and values.dtype.kind in "fiu":
+            columns[name] = values
+    if cloud.new is not None:
+        columns["new"] = cloud.new.astype(np.uint8)
+    dtypes = {name: values.dtype.newbyteorder("<") for name, values in columns.items()}
+    table = np.empty(count, dtype=list(dtypes.items()))
+    for name, values in columns.items():
+        table[name] = values
     lines = [
         "# .PCD v0.7 - Point Cloud Data file format",
         "VERSION 0.7",
-        "FIELDS " + " ".join([*axes, *["label"] * label]),
-        "SIZE " + " ".join([str(number.itemsize)] * dim + ["4"] * label),
-        "TYPE " + " ".join(["F"] * dim + ["U"] * label),
-        "COUNT " + " ".join(["1"] * (dim + label)),
+        "FIELDS " + " ".join(dtypes),
+        "SIZE " + " ".join(str(dtype.itemsize) for dtype in dtypes.values()),
+        "TYPE " + " ".join(dtype.kind.upper() for dtype in dtypes.values()),
+        "COUNT " + " ".join("1" for _ in dtypes),
         f"WIDTH {count}",
         "HEIGHT 1",
         "VIEWPOINT 0 0 0 1 0 0 0",

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import BinaryIO
 
 import numpy as np
 
-from ddeq.io.formats.base import Parsed, Source
+from ddeq.io.formats.base import Content, Parsed, Source, is_plain, reads, writes
 from ddeq.io.formats.ply_body import Element, Property, read_ascii, read_binary
 
-_MAX_HEADER = 1 << 20
+_MAX_HEADER, _MAX_PROPERTIES = 1 << 20, 1000
 _ORDERS = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
 _TYPES = {
     "char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4",
     "float": "f4", "double": "f8", "int8": "i1", "uint8": "u1", "int16": "i2", "uint16": "u2",
     "int32": "i4", "uint32": "u4", "float32": "f4", "float64": "f8",
 }  # fmt: skip
-_OLD_COLOUR, _NEW_COLOUR = (150, 150, 150), (255, 127, 14)
+_WORDS = {
+    "i1": "char", "u1": "uchar", "i2": "short", "u2": "ushort", "i4": "int", "u4": "uint",
+    "f4": "float", "f8": "double",
+}  # fmt: skip
+_COLOURS = {"red": (150, 255), "green": (150, 127), "blue": (150, 14)}  # input grey, new orange
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,7 @@ class _Header:
     end: int  # byte where the data begins
 
 
+@reads(".ply")
 def read(source: Source) -> Parsed:
     """The vertices of a PLY file, 2-D when they have no ``z``, whatever else it holds."""
     header = _parse_header(source)
@@ -40,13 +46,12 @@ def read(source: Source) -> Parsed:
     axes = [axis for axis in ("x", "y", "z") if axis in names]
     faces = next((element for element in header.elements if element.is_faces), None)
     if header.order:
-        points, triangles = read_binary(
-            source, header.elements, header.end, header.order, vertex, axes
-        )
+        body = read_binary(source, header.elements, header.end, header.order, vertex, axes)
     else:
-        points, triangles = read_ascii(source, header.elements, header.end, vertex, axes)
+        body = read_ascii(source, header.elements, header.end, vertex, axes)
     label = "PLY binary" if header.order else "PLY ascii"
-    return Parsed(points, label, "mesh vertices" if faces else "", triangles)
+    note = "mesh vertices" if faces else ""
+    return Parsed(body.points, label, note, body.triangles, body.attributes)
 
 
 def _parse_header(source: Source) -> _Header:
@@ -76,6 +81,8 @@ def _parse_header(source: Source) -> _Header:
         elif words[0] == "property" and elements:
             last = elements[-1]
             prop = _parse_property(source, words)
+            if len(last.properties) >= _MAX_PROPERTIES:
+                raise source.error(f"has more than {_MAX_PROPERTIES} properties in an element")
             elements[-1] = Element(last.name, last.count, (*last.properties, prop))
         else:
             raise source.error(f"cannot read the PLY header line {line.strip()[:60]!r}")
@@ -95,26 +102,48 @@ def _parse_property(source: Source, words: list[str]) -> Property:
     raise source.error(f"cannot read the PLY header line {' '.join(words)[:60]!r}")
 
 
-def write(out: BinaryIO, points: np.ndarray, new: np.ndarray | None) -> None:
-    """Little-endian binary; 2-D clouds have ``x, y`` only.
+@writes(".ply")
+def write(out: BinaryIO, cloud: Content) -> None:
+    """Little-endian binary; 2-D clouds have ``x, y`` only; attributes follow the coordinates.
 
-    Marked clouds carry colours (input grey, new orange) and ``label`` (0 input, 1 new).
+    Marked clouds carry ``new`` (0 or 1) and, unless they have colours of their own, colours: new
+    points orange, input points grey.
     """
-    number = points.dtype.newbyteorder("<")
+    points, new = cloud.points, cloud.new
     axes = ("x", "y", "z")[: points.shape[1]]
-    marks = () if new is None else ("red", "green", "blue", "label")
-    table = np.empty(len(points), dtype=[(a, number) for a in axes] + [(m, "u1") for m in marks])
-    for i, axis in enumerate(axes):
-        table[axis] = points[:, i]
+    columns = {axis: points[:, i] for i, axis in enumerate(axes)}
+    columns |= {
+        name: _storable(values)
+        for name, values in cloud.attributes.items()
+        if name not in axes and is_plain(name)
+    }
     if new is not None:
-        for i, colour in enumerate(marks[:3]):
-            table[colour] = np.where(new, _NEW_COLOUR[i], _OLD_COLOUR[i])
-        table["label"] = new
-    word = "float" if points.dtype == np.float32 else "double"
+        columns |= _marks(new, columns)
+    dtypes = {name: values.dtype.newbyteorder("<") for name, values in columns.items()}
+    table = np.empty(len(points), dtype=list(dtypes.items()))
+    for name, values in columns.items():
+        table[name] = values
     lines = ["ply", "format binary_little_endian 1.0", "comment written by ddeq"]
-    lines += [] if new is None else ["comment label: 0 input point, 1 new point"]
+    lines += [] if new is None else ["comment new: 0 input point, 1 new point"]
     lines += [f"element vertex {len(points)}"]
-    lines += [f"property {word} {axis}" for axis in axes]
-    lines += [f"property uchar {name}" for name in marks]
+    lines += [f"property {_WORDS[dtype.str[1:]]} {name}" for name, dtype in dtypes.items()]
     out.write("\n".join([*lines, "end_header", ""]).encode("ascii"))
     out.write(table.data)
+
+
+def _marks(new: np.ndarray, columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """What tells new points from input ones."""
+    marks = {}
+    if not _COLOURS.keys() & columns.keys():
+        marks = {
+            name: np.where(new, fresh, old).astype(np.uint8)
+            for name, (old, fresh) in _COLOURS.items()
+        }
+    return {**marks, "new": new.astype(np.uint8)}
+
+
+def _storable(values: np.ndarray) -> np.ndarray:
+    """The values in one of the types of the format, which has no integers of 64 bits."""
+    if values.dtype.kind == "b":
+        return values.astype(np.uint8)
+    return values.astype(np.float64) if values.dtype.str[1:] not in _WORDS else values

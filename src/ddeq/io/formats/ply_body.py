@@ -6,14 +6,16 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
-from ddeq.io.formats.base import Field, Source, join_columns, read_fields
-from ddeq.io.formats.rows import Line, RowLayout, is_number, read_rows, significant
-from ddeq.io.formats.surface import fan, triangulate
+from ddeq.io.formats.base import Field, Source, join_columns, native, read_columns
+from ddeq.io.formats.rows import Line, RowLayout, is_number, read_rows, significant, typed
+from ddeq.io.formats.surface import Polygons, triangulate
 
 _STRUCT = {"i1": "b", "u1": "B", "i2": "h", "u2": "H", "i4": "i", "u4": "I"}
+_GATHERED = 1 << 20
 _CORNERS = ("vertex_indices", "vertex_index")
 
 
@@ -76,12 +78,22 @@ class Element:
         lists = (i for i, prop in enumerate(self.properties) if prop.is_list)
         return next((i for i in lists if self.properties[i].name in _CORNERS), None)
 
+    def others(self, axes: Sequence[str]) -> dict[str, int]:
+        """Positions of the single-valued properties that are no coordinates, by name."""
+        singles = {p.name: i for i, p in enumerate(self.properties) if not p.is_list}
+        return {name: i for name, i in singles.items() if name not in axes}
+
     def position(self, name: str) -> int:
         """Position of a single-valued property."""
         return next(i for i, p in enumerate(self.properties) if p.name == name and not p.is_list)
 
 
-Cloud = tuple[np.ndarray, np.ndarray | None]  # points, triangles
+class Body(NamedTuple):
+    """Points, triangles if wanted, and the other single values of the vertices."""
+
+    points: np.ndarray
+    triangles: np.ndarray | None
+    attributes: dict[str, np.ndarray]
 
 
 def read_binary(
@@ -91,10 +103,11 @@ def read_binary(
     order: str,
     vertex: Element,
     axes: Sequence[str],
-) -> Cloud:
+) -> Body:
     """Coordinates `axes` of `vertex` and, when wanted, the triangles of the faces."""
     raw = source.memory_map()
     points, triangles = None, None
+    attributes: dict[str, np.ndarray] = {}
     at = start
     for element in elements:
         if points is not None and (triangles is not None or not source.want_faces):
@@ -104,7 +117,7 @@ def read_binary(
             source.check_count(element.count)
         if not element.has_lists:
             if element is vertex:
-                points = _fixed_rows(raw, at, element, order, axes)
+                points, attributes = _fixed_rows(raw, at, element, order, axes)
             at += element.count * element.min_bytes
             continue
         wanted: list[int] = []
@@ -117,19 +130,24 @@ def read_binary(
         if element is vertex:
             points = join_columns([keep[i].values(raw) for i in wanted])
         elif wanted:
-            triangles = keep[wanted[0]].triangles(raw)
+            triangles = keep[wanted[0]].triangles(raw, vertex.count, source)
     assert points is not None  # `vertex` is one of `elements`
-    return points, triangles
+    return Body(points, triangles, attributes)
 
 
 def _fixed_rows(
     raw: np.ndarray, at: int, element: Element, order: str, axes: Sequence[str]
-) -> np.ndarray:
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Coordinates and attributes of rows without lists."""
     dtypes = [np.dtype(order + prop.dtype) for prop in element.properties]
     offsets = np.cumsum([0, *(dtype.itemsize for dtype in dtypes)]).tolist()
-    wanted = [element.position(axis) for axis in axes]
+    others = element.others(axes)
+    wanted = [*(element.position(axis) for axis in axes), *others.values()]
     fields = [Field(dtypes[i], offsets[i]) for i in wanted]
-    return read_fields(raw, at, element.count, element.min_bytes, fields)
+    columns = read_columns(raw, at, element.count, element.min_bytes, fields)
+    rest = columns[len(axes) :]
+    attributes = {name: native(column) for name, column in zip(others, rest, strict=True)}
+    return join_columns(columns[: len(axes)]), attributes
 
 
 class _Places:
@@ -144,17 +162,26 @@ class _Places:
         """The property's values, when it is a single one per row, (count,)."""
         return self._gather(raw, self.starts, 1)[:, 0]
 
-    def triangles(self, raw: np.ndarray) -> np.ndarray:
-        """The property's lists as polygons, fanned, (T, 3)."""
-        groups = [np.empty((0, 3), dtype=np.int64)]
-        for length in np.unique(self.lengths[self.lengths > 2]).tolist():
-            polygons = self._gather(raw, self.starts[self.lengths == length], length)
-            groups.append(fan(polygons.astype(np.int64)))
-        return np.concatenate(groups)
+    def triangles(self, raw: np.ndarray, vertices: int, source: Source) -> np.ndarray:
+        """The property's lists as polygons, cut into triangles, (T, 3)."""
+        groups = (
+            self._gather(raw, self.starts[self.lengths == size], size)
+            for size in np.unique(self.lengths[self.lengths > 2]).tolist()
+        )
+        return triangulate(groups, self.lengths, vertices, source)
 
     def _gather(self, raw: np.ndarray, starts: np.ndarray, length: int) -> np.ndarray:
-        span = np.arange(length * self._dtype.itemsize)
-        return np.ascontiguousarray(raw[starts[:, None] + span]).view(self._dtype)
+        """The lists of one length, (rows, length), in parts: each needs an index per byte."""
+        size = length * self._dtype.itemsize
+        out = np.empty((len(starts), size), dtype=np.uint8)
+        rows = max(1, _GATHERED // size)
+        for at in range(0, len(starts), rows):
+            part = starts[at : at + rows]
+            if len(part) == 1:  # of any length
+                out[at] = raw[part[0] : part[0] + size]
+            else:
+                out[at : at + rows] = raw[part[:, None] + np.arange(size)]
+        return out.view(self._dtype)
 
 
 def _walk(
@@ -198,9 +225,10 @@ def _walk(
 
 def read_ascii(
     source: Source, elements: Sequence[Element], start: int, vertex: Element, axes: Sequence[str]
-) -> Cloud:
+) -> Body:
     """As `read_binary`, for one row per line; numbers become float64."""
     points, triangles = None, None
+    attributes: dict[str, np.ndarray] = {}
     lines = significant(source.lines(start, first=1 + len(source.head(start).splitlines())))
     for element in elements:
         if points is not None and (triangles is not None or not source.want_faces):
@@ -209,28 +237,35 @@ def read_ascii(
         shortest = 2 * len(element.properties)
         source.check_bytes(element.count, shortest, start - 1, element.rows_name)
         if element is vertex:
-            points = _ascii_points(source, lines, element, axes)
+            points, attributes = _ascii_points(source, lines, element, axes)
         elif element.is_faces and source.want_faces:
             position = element.corners or 0
             rows = _ascii_rows(source, lines, element)
-            triangles = triangulate([int(f) for f in row[position]] for row in rows)
+            polygons = Polygons()
+            for row in rows:
+                polygons.add([int(field) for field in row[position]])
+            triangles = polygons.triangles(vertex.count, source)
         else:
             for _ in islice(lines, element.count):
                 pass
     assert points is not None
-    return points, triangles
+    return Body(points, triangles, attributes)
 
 
 def _ascii_points(
     source: Source, lines: Iterator[Line], element: Element, axes: Sequence[str]
-) -> np.ndarray:
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Coordinates and attributes; those of rows with lists have the former only."""
     wanted = tuple(element.position(axis) for axis in axes)
     if not element.has_lists:
-        layout = RowLayout(wanted, len(element.properties))
-        return read_rows(source, lines, layout, element.count)
+        others = element.others(axes)
+        layout = RowLayout(wanted, len(element.properties), extra=tuple(others.values()))
+        table = read_rows(source, lines, layout, element.count)
+        dtypes = [(name, np.dtype(element.properties[i].dtype)) for name, i in others.items()]
+        return table[:, : len(axes)], typed(table[:, len(axes) :], dtypes)
     source.check_count(element.count)
     rows = [[row[i][0] for i in wanted] for row in _ascii_rows(source, lines, element)]
-    return np.array(rows, dtype=np.float64).reshape(-1, len(wanted))
+    return np.array(rows, dtype=np.float64).reshape(-1, len(wanted)), {}
 
 
 def _ascii_rows(

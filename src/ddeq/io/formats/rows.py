@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -24,17 +24,24 @@ class RowLayout:
         columns: the fields that are coordinates.
         width: fields in every row; None accepts any row that has the coordinates.
         delimiter: the separator, None for white space.
+        extra: further columns to read, where anything but a number becomes NaN.
     """
 
     columns: tuple[int, ...]
     width: int | None = None
     delimiter: str | None = None
+    extra: tuple[int, ...] = ()
+
+    @property
+    def all(self) -> tuple[int, ...]:
+        """The columns to read: coordinates, then the others."""
+        return self.columns + self.extra
 
 
-def significant(lines: Iterable[Line]) -> Iterator[Line]:
+def significant(lines: Iterable[Line], comments: Sequence[str] = _COMMENTS) -> Iterator[Line]:
     """The lines that hold something once comments (``#``, ``//``) and blanks are gone."""
     for number, line in lines:
-        for mark in _COMMENTS:
+        for mark in comments:
             if mark in line:
                 line = line.split(mark, 1)[0]
         line = line.strip()
@@ -59,7 +66,7 @@ def is_number(field: str) -> bool:
 def read_rows(
     source: Source, lines: Iterator[Line], layout: RowLayout, count: int | None = None
 ) -> np.ndarray:
-    """The coordinates of the next rows, float64 (rows, len(layout.columns)).
+    """The coordinates of the next rows, float64 (rows, len(layout.all)).
 
     Args:
         source: the file, for limits and messages.
@@ -81,7 +88,7 @@ def read_rows(
             f"is cut off: its header promises {count:,} points, but only {total:,} rows follow"
         )
     if not blocks:
-        return np.empty((0, len(layout.columns)))
+        return np.empty((0, len(layout.all)))
     return np.concatenate(blocks)
 
 
@@ -97,13 +104,13 @@ def _parse_block(source: Source, block: list[Line], layout: RowLayout) -> np.nda
         # Quoted numbers, words in other columns, ragged rows or a real fault: look closer.
         return _parse_slowly(source, block, layout)
     rows, width = table.shape
-    if rows != len(block) or layout.width not in (None, width) or width <= max(layout.columns):
+    if rows != len(block) or layout.width not in (None, width) or width <= max(layout.all):
         return _parse_slowly(source, block, layout)
-    return table[:, layout.columns]
+    return table[:, layout.all]
 
 
 def _parse_slowly(source: Source, block: list[Line], layout: RowLayout) -> np.ndarray:
-    table = np.empty((len(block), len(layout.columns)))
+    table = np.full((len(block), len(layout.all)), np.nan)
     needed = layout.width or max(layout.columns) + 1
     for row, (number, text) in enumerate(block):
         fields = split_fields(text, layout.delimiter)
@@ -112,11 +119,28 @@ def _parse_slowly(source: Source, block: list[Line], layout: RowLayout) -> np.nd
                 f"line {number} has {len(fields)} columns where {needed} are expected; "
                 "every row needs the same columns"
             )
-        for i, column in enumerate(layout.columns):
-            if not is_number(fields[column]):
+        for i, column in enumerate(layout.all):
+            if is_number(fields[column]):
+                table[row, i] = float(fields[column])
+            elif column in layout.columns:
                 raise source.error(_not_a_number(number, fields[column]))
-            table[row, i] = float(fields[column])
     return table
+
+
+def typed(columns: np.ndarray, dtypes: Sequence[tuple[str, np.dtype]]) -> dict[str, np.ndarray]:
+    """Columns of text as attributes of their own types; one with a gap is left out.
+
+    Args:
+        columns: (N, k) float64, NaN where there was no number.
+        dtypes: name and type of each column.
+    """
+    found: dict[str, np.ndarray] = {}
+    for i, (name, dtype) in enumerate(dtypes):
+        column = columns[:, i]
+        if dtype.kind == "f" or np.isfinite(column).all():
+            with np.errstate(all="ignore"):  # a value beyond its type is the file's mistake
+                found[name] = column.astype(dtype)
+    return found
 
 
 def _not_a_number(number: int, field: str) -> str:

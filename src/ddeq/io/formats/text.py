@@ -8,13 +8,14 @@ from typing import BinaryIO
 
 import numpy as np
 
-from ddeq.io.formats.base import Parsed, Source
+from ddeq.io.formats.base import Content, Parsed, Source, reads, writes
 from ddeq.io.formats.rows import Line, RowLayout, is_number, read_rows, significant, split_fields
 
 _AXES = ("x", "y", "z")
 _WRITE_ROWS = 65_536
 
 
+@reads(".xyz", ".txt", ".csv", ".pts", ".asc")
 def read(source: Source) -> Parsed:
     """Rows of 2 or 3 coordinates, separated by blanks, commas or semicolons.
 
@@ -131,13 +132,16 @@ def mark(new: np.ndarray, old_text: str, new_text: str) -> list[str]:
     return [new_text if flag else old_text for flag in new.tolist()]
 
 
-def write_plain(out: BinaryIO, points: np.ndarray, new: np.ndarray | None) -> None:
+@writes(".xyz", ".txt")
+def write_plain(out: BinaryIO, cloud: Content) -> None:
     """Coordinates separated by blanks; the format has no place for a mark."""
-    out.writelines(format_rows(points, " "))
+    out.writelines(format_rows(cloud.points, " "))
 
 
-def write_csv(out: BinaryIO, points: np.ndarray, new: np.ndarray | None) -> None:
+@writes(".csv")
+def write_csv(out: BinaryIO, cloud: Content) -> None:
     """A header ``x,y[,z]`` and rows; column ``new`` is 1 for new points."""
+    points, new = cloud.points, cloud.new
     header = ",".join(_AXES[: points.shape[1]]) + ("" if new is None else ",new")
     out.write(f"{header}\n".encode("ascii"))
     endings = None if new is None else mark(new, ",0", ",1")
