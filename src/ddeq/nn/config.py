@@ -68,12 +68,14 @@ class Planes(Registered):
         reach: Pictures show ``[-reach, reach]^2``, in deviations of the cloud.
         widths: Channels of each level; each has half as many cells along an axis as the last.
         stride: Of the first convolution.
+        blocks: Residual blocks of each level; one of each if empty.
     """
 
     size: int = 32
     reach: float = 2.75
     widths: tuple[int, ...] = (16, 32, 64, 128)
     stride: int = 1
+    blocks: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         whole("planes.size", self.size, 4, 1024)
@@ -87,7 +89,11 @@ class Planes(Registered):
                 f"pictures of {self.size} cells cannot be halved {len(widths) - 1} times "
                 f"after a stride of {self.stride}"
             )
+        blocks = whole_numbers("planes.blocks", self.blocks, 1, 64)
+        if len(blocks) not in (0, len(widths)):
+            raise DdeqError(f"planes.blocks needs {len(widths)} levels, got {len(blocks)}")
         object.__setattr__(self, "widths", widths)
+        object.__setattr__(self, "blocks", blocks)
 
     @property
     def side(self) -> int:

@@ -113,7 +113,10 @@ class PlaneEncoder(nn.Module):
             raise DdeqError(f"planes need points in 2 dimensions or more, got {dim}")
         self.planes, widths = planes, planes.widths
         self.stem = nn.Conv2d(1 + 2 * (dim - 2), widths[0], 3, planes.stride, 1, bias=False)
-        steps = [(widths[0], widths[0], 1), *((a, b, 2) for a, b in pairwise(widths))]
+        levels = pairwise((widths[0], *widths))
+        steps: list[tuple[int, int, int]] = []
+        for (a, b), count in zip(levels, planes.blocks or (1,) * len(widths), strict=True):
+            steps += [(a, b, 2 if steps else 1), *[(b, b, 1)] * (count - 1)]
         self.blocks = nn.Sequential(*(Block(*step) for step in steps))
         self.norm = _norm(widths[-1])
         side = planes.side

@@ -54,12 +54,11 @@ def _tightest(x: PointClouds, around: Tensor, step: float) -> Tensor:
     tried = torch.arange(_ANGLES, device=around.device) - _ANGLES // 2
     angles = around[:, None] + step * tried.to(around)  # (B, angles)
     flat = x.points[..., :2]
+    mean = torch.einsum("bn,bnd->bd", x.weights, flat)[:, None]
+    flat = torch.where(x.mask[..., None], flat, mean)  # which moves no edge of a box
+    cos, sin = angles.cos(), angles.sin()
     area = torch.ones_like(angles)
-    for shift in (0.0, math.pi / 2):
-        axis = torch.stack([(angles + shift).cos(), -(angles + shift).sin()], 1)  # (B, 2, angles)
-        along = flat @ axis
-        away = ~x.mask[..., None]
-        high = along.masked_fill(away, -torch.inf).amax(1)
-        low = along.masked_fill(away, torch.inf).amin(1)
+    for axis in (torch.stack([cos, -sin], 1), torch.stack([sin, cos], 1)):  # (B, 2, angles)
+        low, high = torch.aminmax(flat @ axis, dim=1)
         area = area * (high - low)
     return angles.gather(1, area.argmin(1, keepdim=True))[:, 0]
