@@ -14,8 +14,18 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 CUTS = ("balls", "view", "half", "brush", "whole")
 BEGIN, END = "<!-- figures of scans -->", "<!-- end of figures -->"
-LONG = ("OT new", "distance", "near", "Chamfer", "F-score", "better", "added", "unchanged")
-SHORT = ("OT new", "distance", "better")
+LONG = (
+    "OT new",
+    "surface",
+    "distance",
+    "near",
+    "Chamfer",
+    "F-score",
+    "better",
+    "added",
+    "unchanged",
+)
+SHORT = ("OT new", "surface", "better")
 
 
 def read() -> dict[str, Any]:

@@ -122,6 +122,22 @@ def test_known_distances():
     assert values["near"] == 1  # the sides of the square are 2 long, near is 4
 
 
+def test_the_surface_lies_between_the_points_of_a_cloud():
+    rng = np.random.default_rng(0)
+    flat = np.column_stack([rng.uniform(-1, 1, (600, 2)), np.zeros(600)])
+    data = CloudDataset.from_list([flat], [0], ("square",), "square")
+    task = problems(data, "half", 0, unit="radius")[0]
+    inside = np.array([[0.6, 0.3, 0.1]]) * np.ones((300, 1))
+    corners = task.whole[rng.integers(len(task.whole), size=(300, 3))]
+    second = (inside[..., None] * corners).sum(1)  # the square is convex
+    on, above = (measure(task, second + np.array([0, 0, h])) for h in (0.0, 0.2))
+    assert on["surface"] == pytest.approx(0, abs=1e-9)
+    assert on["distance"] > 0.02
+    assert above["surface"] == pytest.approx(0.2, abs=1e-3)
+    beside = measure(task, task.whole[:1] + np.array([[5.0, 0, 0]]))
+    assert beside["surface"] == pytest.approx(beside["distance"], rel=0.1)
+
+
 def test_units(scans):
     figures = [
         evaluate(GuessCompleter(copy_visible), scans, unit=u) for u in ("radius", "deviation")

@@ -26,6 +26,7 @@ from scipy.spatial.distance import cdist
 from ddeq.data import CloudDataset
 from ddeq.data.corruptions import item_rng
 from ddeq.data.cuts import CUTS
+from ddeq.data.surface import to_surface
 from ddeq.errors import DdeqError
 from ddeq.tasks.report import Mean
 
@@ -42,7 +43,8 @@ METRICS = {
     "Chamfer": "mean squared distance to the nearest point, result and true cloud, both ways added",
     "F-score": "harmonic mean of the shares of result and true cloud that lie near the other",
     "near": "share of new points near the true cloud",
-    "distance": "mean distance of new points from the true cloud",
+    "distance": "mean distance of new points from the nearest point of the true cloud",
+    "surface": "mean distance of new points from the surface through the true cloud near them",
     "better": "share of clouds whose Chamfer distance is smaller than that of doing nothing",
     "added": "new points per visible point",
     "unchanged": "share of clouds that got no new point",
@@ -213,6 +215,7 @@ def measure(problem: Problem, new: np.ndarray) -> dict[str, float]:
     if len(new):
         away = to_truth[len(kept) :]
         values |= {"near": (away <= near).mean(), "distance": away.mean()}
+        values["surface"] = to_surface(new, tree).mean()
     if len(new) and len(problem.removed):
         values |= _compare(new, problem.removed, item_rng(*problem.key, stream=_OT))
     return {name: float(value) for name, value in values.items()}

@@ -1,11 +1,15 @@
 """Pictures of a cloud on its planes: known answers, and what must not change the answer."""
 
+import math
+
 import pytest
 import torch
 
 from ddeq import Classifier, PointClouds
 from ddeq.errors import DdeqError
 from ddeq.nn import Groups, Network, Planes, plane_pictures
+from ddeq.nn.planes import plane_count
+from ddeq.nn.pose import turn
 from ddeq.solvers import Picard
 
 PLANES = Planes(size=16, widths=(8, 16))
@@ -50,6 +54,22 @@ def test_front_and_back_are_the_outermost_points():
     front, back = plane_pictures(PointClouds.from_list([column]), 4, 1.0)[0, 0, 1:].amax((1, 2))
     assert front.item() == pytest.approx(0.9)
     assert back.item() == pytest.approx(0.8)
+
+
+def test_upright_planes_of_more_turns():
+    x = PointClouds.from_list([torch.randn(40, 3), torch.randn(9, 3)])
+    pictures = plane_pictures(x, 16, 2.0, turns=3)
+    assert pictures.shape == (2, plane_count(3, 3), 3, 16, 16)
+    turned = turn(x, torch.full((2,), math.pi / 6))
+    torch.testing.assert_close(pictures[:, 3:5], plane_pictures(turned, 16, 2.0)[:, 1:])
+
+
+def test_blocks_and_turns_of_an_encoder():
+    planes = Planes(size=16, widths=(8, 16), blocks=(1, 3), turns=2)
+    network = Network(features=16, head_size=8, planes=planes).build(3)
+    assert len(network.planes.blocks) == 4
+    context = network.encode(PointClouds.from_list([torch.randn(20, 3)]))
+    assert context.mask.shape[-1] == 5 * 8 * 8  # tokens
 
 
 def test_a_point_outside_stands_at_the_edge():
@@ -97,6 +117,9 @@ def test_saved_and_loaded(tmp_path):
         (lambda: Planes(size=12, widths=(4, 8, 8, 8)), "cannot be halved"),
         (lambda: Planes(widths=()), "widths"),
         (lambda: Planes(reach=0.0), "reach"),
+        (lambda: Planes(blocks=(1, 2)), "4 levels"),
+        (lambda: Planes(turns=0), "turns"),
+        (lambda: Network(planes=Planes(turns=2)).build(2), "3 dimensions"),
         (lambda: Network(planes=3), "must be Planes"),
         (lambda: Network(planes=PLANES, groups=Groups()), "exclude each other"),
         (lambda: Network(planes=PLANES, near=True), "exclude each other"),

@@ -54,8 +54,14 @@ def test_items_are_in_the_frame_of_what_is_visible():
 
 
 def test_the_frame_of_the_whole_can_be_told():
-    item = HoleDataset(balls().in_proportion(), {"half": 1.0}, told=1.0)[0]
-    assert item.whole.var(0, unbiased=False).tolist() == pytest.approx([1.0] * 3, rel=1e-4)
+    data = HoleDataset(balls().in_proportion(), {"half": 1.0}, told=1.0, changed=True)
+    for item in map(data.__getitem__, range(len(data))):
+        assert item.whole.var(0, unbiased=False).tolist() == pytest.approx([1.0] * 3, rel=1e-4)
+        kept = distances(item.partial, item.whole).amin(1) < 1e-6
+        assert kept.all()  # no noise,
+        assert len(item.partial) * (1 + item.share) == pytest.approx(
+            len(item.whole)
+        )  # none thinned
 
 
 def test_whole_clouds_stand_last_in_a_batch():

@@ -64,7 +64,9 @@ class HoleDataset(DrawnDataset[HoleItem]):
     Args:
         data: Items ``(cloud, label)``.
         cuts: Odds of each name in :data:`ddeq.data.cuts.CUTS`.
-        told: Share of the clouds in the frame of their whole, at unit variance per coordinate.
+        told: Share of the tasks that are the paper's: two balls, and the frame of the whole, at
+            unit variance per coordinate. Moments tell how much is missing there, so these clouds
+            keep their points.
         changed: Visible points are thinned at random and noisy, as in training.
         seed: Of everything.
     """
@@ -89,9 +91,10 @@ class HoleDataset(DrawnDataset[HoleItem]):
         told = rng.random() < self.told
         if told:
             cloud = torch.from_numpy(normalize_points(cloud.numpy()))
-        kept, removed = CUTS[self.names[rng.choice(len(self.odds), p=self.odds)]](cloud, rng)
+        name = "balls" if told else self.names[rng.choice(len(self.odds), p=self.odds)]
+        kept, removed = CUTS[name](cloud, rng)
         share = len(removed) / len(kept)
-        if self.changed:
+        if self.changed and not told:
             kept = _changed(kept, rng)
         shift, scale = (0.0, 1.0) if told else (kept.mean(0), cloud_size(kept) or 1.0)
         parts = kept, _thinned(removed, _REMOVED, rng), cloud

@@ -69,6 +69,7 @@ class Planes(Registered):
         widths: Channels of each level; each has half as many cells along an axis as the last.
         stride: Of the first convolution.
         blocks: Residual blocks of each level; one of each if empty.
+        turns: Turns of a 3-D cloud about z that give two upright planes each.
     """
 
     size: int = 32
@@ -76,12 +77,14 @@ class Planes(Registered):
     widths: tuple[int, ...] = (16, 32, 64, 128)
     stride: int = 1
     blocks: tuple[int, ...] = ()
+    turns: int = 1
 
     def __post_init__(self) -> None:
         whole("planes.size", self.size, 4, 1024)
         number("planes.reach", self.reach, 1e-3, 1e6)
         widths = whole_numbers("planes.widths", self.widths, 1, 4096)
         whole("planes.stride", self.stride, 1, 8)
+        whole("planes.turns", self.turns, 1, 16)
         if not 1 <= len(widths) <= 10:
             raise DdeqError(f"planes.widths needs 1 to 10 levels, got {len(widths)}")
         if self.size % (self.stride << (len(widths) - 1)):

@@ -1,7 +1,8 @@
-"""A cloud as pictures: its measure projected to the coordinate planes, and read by convolutions."""
+"""A cloud as pictures: its measure projected to planes, and read by convolutions."""
 
 from __future__ import annotations
 
+import math
 from itertools import combinations, pairwise
 
 import torch
@@ -16,8 +17,8 @@ from ddeq.nn.config import Planes
 __all__ = ["PlaneEncoder", "plane_pictures"]
 
 
-def plane_pictures(x: PointClouds, size: int, reach: float) -> Tensor:
-    """The measure of each cloud on each coordinate plane, as pictures.
+def plane_pictures(x: PointClouds, size: int, reach: float, turns: int = 1) -> Tensor:
+    """The measure of each cloud on each coordinate plane, and on more upright ones, as pictures.
 
     Point ``x_i`` of mass ``1 / N`` is shared by the four cells around its projection ``q_i`` with
     the bilinear weights ``w_ic``. A picture has the channels::
@@ -33,21 +34,45 @@ def plane_pictures(x: PointClouds, size: int, reach: float) -> Tensor:
         x: ``B`` clouds in ``R^d``, ``d >= 2``, about centred.
         size: Cells along an axis.
         reach: The pictures show ``[-reach, reach]^2``.
+        turns: 3-D clouds are turned about z by the angles ``90 j / turns`` degrees, ``j < turns``,
+            and each gives its two upright planes; the horizontal one is that of the first.
 
     Returns:
-        ``(B, d (d - 1) / 2, 1 + 2 (d - 2), size, size)``.
+        ``(B, planes, 1 + 2 (d - 2), size, size)``, see :func:`plane_count`.
     """
-    cells = ((x.points / reach + 1) * (size / 2) - 0.5).clamp(0, size - 1 - 1e-3)
+    pictures = []
+    for j in range(turns):
+        pairs = [list(pair) for pair in combinations(range(x.dim), 2)]
+        if j:
+            pairs = [pair for pair in pairs if 2 in pair]
+        points = x.points if j == 0 else _turned(x.points, math.pi / 2 * j / turns)
+        pictures += _of_cloud(x, points / reach, pairs, size)
+    return torch.stack(pictures, 1)
+
+
+def plane_count(dim: int, turns: int) -> int:
+    """Planes of a cloud in ``R^d``: ``d (d - 1) / 2``, and two for each further turn."""
+    return dim * (dim - 1) // 2 + 2 * (turns - 1)
+
+
+def _turned(points: Tensor, angle: float) -> Tensor:
+    a, b, z = points.unbind(-1)
+    cos, sin = math.cos(angle), math.sin(angle)
+    return torch.stack([cos * a - sin * b, sin * a + cos * b, z], -1)
+
+
+def _of_cloud(x: PointClouds, points: Tensor, pairs: list[list[int]], size: int) -> list[Tensor]:
+    """Pictures of points in ``[-1, 1]^d`` on the planes of pairs of axes."""
+    cells = ((points + 1) * (size / 2) - 0.5).clamp(0, size - 1 - 1e-3)
     corner = cells.detach().floor()
     part = cells - corner  # (B, N, d), in [0, 1)
     below = corner.long()
-    height = ((x.points / reach).clamp(-1, 1) + 1) / 2
-    pictures = [
+    height = (points.clamp(-1, 1) + 1) / 2
+    return [
         _picture(x, below[..., pair], part[..., pair], height[..., other], size)
-        for pair in map(list, combinations(range(x.dim), 2))
+        for pair in pairs
         for other in [[k for k in range(x.dim) if k not in pair]]
     ]
-    return torch.stack(pictures, 1)
 
 
 def _picture(x: PointClouds, below: Tensor, part: Tensor, height: Tensor, size: int) -> Tensor:
@@ -111,6 +136,8 @@ class PlaneEncoder(nn.Module):
         super().__init__()
         if dim < 2:
             raise DdeqError(f"planes need points in 2 dimensions or more, got {dim}")
+        if planes.turns > 1 and dim != 3:
+            raise DdeqError(f"planes.turns needs points in 3 dimensions, got {dim}")
         self.planes, widths = planes, planes.widths
         self.stem = nn.Conv2d(1 + 2 * (dim - 2), widths[0], 3, planes.stride, 1, bias=False)
         levels = pairwise((widths[0], *widths))
@@ -120,12 +147,14 @@ class PlaneEncoder(nn.Module):
         self.blocks = nn.Sequential(*(Block(*step) for step in steps))
         self.norm = _norm(widths[-1])
         side = planes.side
-        self.where = nn.Parameter(0.1 * torch.randn(dim * (dim - 1) // 2, side * side, widths[-1]))
+        count = plane_count(dim, planes.turns)
+        self.where = nn.Parameter(0.1 * torch.randn(count, side * side, widths[-1]))
 
     def forward(self, x: PointClouds) -> PointClouds:
         """``(B, N, d) -> (B, planes * side^2, widths[-1])``."""
+        planes = self.planes
         with full_precision(x.points):
-            pictures = plane_pictures(x, self.planes.size, self.planes.reach)
+            pictures = plane_pictures(x, planes.size, planes.reach, planes.turns)
         flat = pictures.flatten(0, 1).contiguous(memory_format=torch.channels_last)
         seen = self.norm(self.blocks(self.stem(flat)))  # (B * planes, c, side, side)
         tokens = seen.flatten(2).transpose(1, 2).unflatten(0, (len(x), -1)) + self.where

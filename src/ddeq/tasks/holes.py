@@ -45,7 +45,7 @@ class Holes(Completion):
 
     Attributes:
         whole: Share of the clouds from which nothing is removed.
-        told: Share of the clouds in the frame of their whole, as in the paper.
+        told: Share of the tasks that are the paper's; see :class:`ddeq.data.holes.HoleDataset`.
         particles: New points of a cloud in training, however many are missing.
         reads: See :class:`ddeq.models.sampling.Sampling`.
         ot_weight: ``w_ot``.
