@@ -202,7 +202,7 @@ def test_gif_has_every_frame(dim: int, tmp_path: Path) -> None:
     from PIL import Image
 
     path = tmp_path / "a.gif"
-    animation.write_gif(
+    animation.write_frames(
         path, [cloud(5, dim, i) for i in range(3)], cloud(4, dim), "flow", [0, 5, 9]
     )
     with Image.open(path) as image:

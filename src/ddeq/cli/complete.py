@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ddeq.cli.errors import UsageError, output_path
+from ddeq.cli.errors import UsageError, film_path, output_path
 from ddeq.errors import DdeqError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     )
     parser.add_argument("--weights", help="name or folder (default: by the cloud's dimension)")
     parser.add_argument("--show", help="also write a picture: png, svg or pdf (one file only)")
-    parser.add_argument("--trajectory", help="also write a film: html or gif (one file only)")
+    parser.add_argument("--trajectory", help="also write a film: html, gif or mp4 (one file)")
     parser.add_argument("--seed", type=int, default=0, help="another seed, other new points")
     parser.add_argument("--force", action="store_true", help="overwrite existing files")
     _add_hints(parser)
@@ -122,7 +122,7 @@ def _check_options(args: argparse.Namespace, several: bool) -> None:
     if args.show:
         output_path(args.show, (".png", ".svg", ".pdf"), args.force)
     if args.trajectory:
-        output_path(args.trajectory, (".html", ".gif"), args.force)
+        film_path(args.trajectory, args.force)
 
 
 def _targets(files: list[Path], folder: Path) -> dict[Path, Path]:
@@ -191,7 +191,8 @@ def _show(path: str, original: np.ndarray, result: Completion) -> None:
 
     rows = _some(np.arange(len(result.new)))
     sure = None if result.confidence is None else result.confidence[rows]
-    figure = pictures.completion_picture(_some(original), result.new[rows], sure)
+    counts = len(original), len(result.new)
+    figure = pictures.completion_picture(_some(original), result.new[rows], sure, counts)
     drawing.save(figure, path)
 
 

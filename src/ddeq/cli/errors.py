@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ddeq.errors import DdeqError
 
-__all__ = ["UsageError", "missing_package", "output_path"]
+__all__ = ["UsageError", "film_path", "missing_package", "output_path"]
 
 _EXTRA = ("lightning", "tensorboard")
 _DISTRIBUTIONS = {
@@ -44,6 +44,25 @@ def output_path(name: str, endings: Sequence[str], force: bool = False) -> Path:
         raise UsageError(f"{name} is a folder")
     if path.exists() and not force:
         raise UsageError(f"{name} exists: add --force to overwrite it")
+    return path
+
+
+def film_path(name: str, force: bool = False, endings: Sequence[str] = ()) -> Path:
+    """A file for a film that may be written, and can be.
+
+    Args:
+        name: As the user gave it.
+        force: Whether an existing file may be replaced.
+        endings: What it may end in; by default those of every film.
+
+    Raises:
+        DdeqError: as :func:`output_path`, or for an mp4 without ffmpeg.
+    """
+    from ddeq.viz.films import FILMS
+    from ddeq.viz.moving import check_moving
+
+    path = output_path(name, endings or FILMS, force)
+    check_moving(path)
     return path
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ddeq.cli.errors import UsageError, output_path
+from ddeq.cli.errors import UsageError, film_path, output_path
 from ddeq.cli.progress import print_line, progress
 from ddeq.gallery.rotation import PARTICLES, RotationFlow, figure, rotation_flow
 from ddeq.measures import kernels
@@ -37,7 +37,7 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     )
     parser.add_argument("--turn", type=float, default=5.0, help="rotation by 2 pi / TURN (5)")
     parser.add_argument("-o", "--out", default="flow.png", help="png, svg or pdf (flow.png)")
-    parser.add_argument("--animation", help="also write an animation: html or gif")
+    parser.add_argument("--animation", help="also write an animation: html, gif or mp4")
     parser.add_argument("--particles", type=int, default=PARTICLES, help=f"how many ({PARTICLES})")
     parser.add_argument("--steps", type=int, default=2000, help="how many (2000)")
     parser.add_argument("--step-size", type=float, default=10.0, help="of the first step (10)")
@@ -62,7 +62,7 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
 def run(args: argparse.Namespace) -> int:
     """Runs the command."""
     picture = output_path(args.out, (".png", ".svg", ".pdf"), args.force)
-    animation = args.animation and output_path(args.animation, (".html", ".gif"), args.force)
+    animation = args.animation and film_path(args.animation, args.force)
     flow = _flow(args)
     from ddeq.viz.drawing import save
 
@@ -123,13 +123,13 @@ def _kernel(name: str, parameter: float | None) -> kernels.Kernel:
 
 def _animate(path: Path, flow: RotationFlow) -> None:
     """Writes the animation; frames are dense at the start, where the flow is fast."""
-    from ddeq.viz.animation import write_animation, write_gif
+    from ddeq.viz.animation import write_animation, write_frames
 
     steps = len(flow.iterates) - 1
     shown = np.unique((steps * np.linspace(0, 1, _FRAMES + 1) ** 2).round().astype(int))
     frames, title = list(flow.iterates[shown]), f"Flow towards a rotation by 2π/{flow.turn:g}"
-    if path.suffix.lower() == ".gif":
-        write_gif(path, frames, title=title, steps=shown.tolist())
+    if path.suffix.lower() != ".html":
+        write_frames(path, frames, title=title, steps=shown.tolist())
         return
     write_animation(
         path,

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ddeq.cli.errors import UsageError, output_path
+from ddeq.cli.errors import UsageError, film_path, output_path
 from ddeq.cli.progress import print_line, progress
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _add_kind(parser: argparse.ArgumentParser, kind: str) -> None:
         cut = "balls"
         parser.add_argument("--cut", choices=_CUTS, default=cut, help=f"what is missing ({cut})")
     if kind == "turning":
-        parser.add_argument("-o", "--out", default="turning.gif", help="gif (turning.gif)")
+        parser.add_argument("-o", "--out", default="turning.gif", help="gif or mp4 (turning.gif)")
         return
     count, out = _COUNTS[kind], f"{kind}.png"
     parser.add_argument("-o", "--out", default=out, help=f"png, svg or pdf ({out})")
@@ -197,9 +197,10 @@ def _turning(args: argparse.Namespace) -> int:
     from ddeq.cli.showing import choose_scans, cut_and_complete, first_scan
     from ddeq.data import load
     from ddeq.viz.from_model import choose
+    from ddeq.viz.moving import MOVING
     from ddeq.viz.turning import Film, write_turning
 
-    path = output_path(args.out, (".gif",), args.force)
+    path = film_path(args.out, args.force, MOVING)
     scans, digits = load("scans", "test"), load("mnist-mini", "test")
     solid = first_scan(scans) if args.seed == 0 else choose_scans(scans, 1, args.seed)[0]
     flat = choose(digits, 10, args.seed)[2 : 2 + _DIGITS]

@@ -1,4 +1,4 @@
-"""Moving pictures of a solve: one HTML file that needs no network, or a GIF."""
+"""Moving pictures of a solve: one HTML file that needs no network, a GIF or an MP4."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import math
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -24,8 +23,9 @@ from ddeq.viz.drawing import (
     panels,
 )
 from ddeq.viz.gliding import glide
+from ddeq.viz.moving import as_picture, write_pictures
 
-__all__ = ["write_animation", "write_gif"]
+__all__ = ["write_animation", "write_frames"]
 
 _SECONDS = 8.0  # how long an animation plays
 _MARGIN = 1.06
@@ -93,7 +93,7 @@ def _between(values: Sequence[float] | None, at: np.ndarray) -> list[float] | No
     return None if values is None else np.interp(at, np.arange(len(values)), values).tolist()
 
 
-def write_gif(
+def write_frames(
     path: str | Path,
     frames: Sequence[Cloud],
     fixed: Cloud | None = None,
@@ -101,10 +101,10 @@ def write_gif(
     steps: Sequence[int] | None = None,
     inches: float = 3.2,
 ) -> None:
-    """Writes the same as a GIF, at most 120 frames of it, the last one held for two seconds.
+    """Writes the same as a GIF or MP4, at most 120 frames, the last one held for two seconds.
 
     Args:
-        path: The GIF file.
+        path: A GIF or MP4 file.
         frames: Moving particles, each ``(N, d)``, ``d`` = 2 or 3.
         fixed: Particles that stay, ``(M, d)``.
         title: Stands above the picture, before the step.
@@ -125,26 +125,9 @@ def write_gif(
             old.remove()
         label = f"{title}, step {steps[i]}" if title else f"step {steps[i]}"
         overlay(ax, [(still, INPUT), (moving[i], RESULT)], label, area)
-        images.append(_image(figure))
+        images.append(as_picture(figure))
     pause = max(20, round(1000.0 * _SECONDS / len(images)))
-    with atomic_path(path) as draft:
-        images[0].save(
-            draft,
-            save_all=True,
-            append_images=images[1:],
-            duration=[pause] * (len(images) - 1) + [2000],
-            loop=0,
-        )
-
-
-def _image(figure: Any) -> Any:
-    """A figure as a Pillow image of few colours."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from PIL import Image
-
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    return Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB").quantize(32)
+    write_pictures(path, images, [pause] * (len(images) - 1) + [2000])
 
 
 def _checked(frames: Sequence[Cloud], fixed: Cloud | None) -> tuple[list[np.ndarray], np.ndarray]:

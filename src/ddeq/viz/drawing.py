@@ -31,6 +31,7 @@ __all__ = [
     "SERIES",
     "TARGET",
     "TEXT",
+    "UNSURE",
     "VIEW",
     "Cloud",
     "as_points",
@@ -49,6 +50,7 @@ FREE = "#f2bd85"
 RESULT = "#e66a10"
 TARGET = "#2a6fb5"
 ROTATED = "#c62f2f"
+UNSURE = "#f6d58a"  # a new point without confidence; one with all of it is RESULT
 TEXT = "#33373d"
 SERIES = (RESULT, TARGET, "#3d9a5f", ROTATED, "#7d5ba6", INPUT, "#c2a33a", "#2aa5b0")
 

@@ -1,18 +1,19 @@
-"""A film of a completion, for files of its own: a GIF, or a page with a slider."""
+"""A film of a completion, for files of its own: a GIF, an MP4, or a page with a slider."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from ddeq.viz.animation import write_animation, write_gif
+from ddeq.viz.animation import write_animation, write_frames
 from ddeq.viz.drawing import as_points
 from ddeq.viz.gliding import glide
+from ddeq.viz.moving import MOVING
 from ddeq.viz.turning import Film, write_turning
 
 __all__ = ["FILMS", "write_film"]
 
-FILMS = (".gif", ".html")
+FILMS = (".html", *MOVING)
 """Endings of the files."""
 
 
@@ -25,8 +26,8 @@ def write_film(
 ) -> None:
     """Writes how particles came to a cloud, smoothly; the ending of ``path`` says as what.
 
-    A GIF of a solid cloud turns it once. A page has a slider, and a solid cloud turns under the
-    finger.
+    A GIF or MP4 of a solid cloud turns it once. A page has a slider, and a solid cloud turns
+    under the finger.
 
     Args:
         path: A file of :data:`FILMS`.
@@ -41,4 +42,4 @@ def write_film(
         write_turning(path, film)
     else:
         frames, steps = glide(film.frames)
-        write_gif(path, frames, film.input, steps=[round(step) for step in steps.tolist()])
+        write_frames(path, frames, film.input, steps=[round(step) for step in steps.tolist()])

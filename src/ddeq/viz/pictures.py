@@ -19,6 +19,7 @@ from ddeq.viz.drawing import (
     ROTATED,
     TARGET,
     TEXT,
+    UNSURE,
     Cloud,
     as_points,
     frame,
@@ -104,34 +105,43 @@ def completion_grid(rows: Sequence[CompletionRow]) -> Figure:
     return figure
 
 
-def completion_picture(original: Cloud, new: Cloud, confidence: np.ndarray | None = None) -> Figure:
+def completion_picture(
+    original: Cloud,
+    new: Cloud,
+    confidence: np.ndarray | None = None,
+    counts: tuple[int, int] | None = None,
+) -> Figure:
     """A cloud, ``(M, d)`` in grey, and beside it the same with its new points.
 
     Args:
         original: The cloud.
         new: The new points, ``(K, d)``.
-        confidence: How sure each is, ``(K,)`` from 0 to 1: then dark points are unsure and bright
-            ones sure.
+        confidence: How sure each is, ``(K,)`` from 0 to 1: pale points are unsure, deep ones sure.
+        counts: How many points the cloud and the new ones have, where fewer are drawn.
     """
     figure, axes = panels(1, 2, size=3.2)
     area = 2 * marker_area(len(original) + len(new))
-    scatter(axes[0, 0], original, INPUT, f"input, {len(original)} points", area)
-    label, layers = f"{len(new)} points added", [(new, RESULT)]
+    given, added = counts or (len(original), len(new))
+    scatter(axes[0, 0], original, INPUT, f"input, {_points(given)}", area)
+    label, layers = f"{_points(added)} added", [(new, RESULT)]
     if confidence is not None and len(new):
-        label, layers = f"{label}, the brighter the surer", _by_confidence(new, confidence)
+        label, layers = f"{label}, the deeper the surer", _by_confidence(new, confidence)
     overlay(axes[0, 1], [(original, INPUT), *layers], label, area)
     frame(axes, [original, new])
     return figure
 
 
+def _points(count: int) -> str:
+    return f"{count:,} point{'' if count == 1 else 's'}"
+
+
 def _by_confidence(new: Cloud, confidence: np.ndarray) -> list[tuple[Cloud, str]]:
-    """New points in ten layers, each with the colour of its confidence."""
-    from matplotlib import colormaps
-    from matplotlib.colors import to_hex
+    """New points in ten layers from pale to deep, each with the colour of its confidence."""
+    from matplotlib.colors import LinearSegmentedColormap, to_hex
 
     level = np.clip(np.floor(10 * np.asarray(confidence)), 0, 9).astype(int)
-    colors = colormaps["plasma"]
-    return [(new[level == k], to_hex(colors(0.1 + 0.08 * k))) for k in range(10)]
+    colors = LinearSegmentedColormap.from_list("sure", [UNSURE, RESULT])
+    return [(new[level == k], to_hex(colors(k / 9))) for k in range(10)]
 
 
 def flows(rows: Sequence[FlowRow]) -> Figure:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ddeq.io.atomic import atomic_path
 from ddeq.viz.drawing import (
     INPUT,
     RESULT,
@@ -22,17 +21,14 @@ from ddeq.viz.drawing import (
     overlay,
 )
 from ddeq.viz.gliding import glide
-
-if TYPE_CHECKING:
-    from PIL.Image import Image as Picture
+from ddeq.viz.moving import as_picture, write_pictures
 
 __all__ = ["Film", "write_turning"]
 
 _FRAMES = 80  # of a whole turn
 _BEFORE, _AFTER = 14, 26  # of them before particles move, and after
+_MIDDLE = 0.42  # of the turn: half of the way of the particles is done
 _PAUSE = 70  # milliseconds per frame
-_COLORS = 24
-_PAPER = 246  # of 255: lighter is the paper
 _SIZE, _DPI = (8.0, 3.7), 100
 _CAPTIONS = ("given", "particles flow", "completed")
 
@@ -51,10 +47,12 @@ class Film:
 
 
 def write_turning(path: str | Path, solid: Film, flats: Sequence[Film] = ()) -> None:
-    """Writes a GIF that repeats without a seam: one turn of the solid cloud, flat ones beside it.
+    """Writes a film that repeats without a seam: one turn of the solid cloud, flat ones beside it.
+
+    The holes face the viewer while particles flow into them.
 
     Args:
-        path: The GIF file.
+        path: A GIF or MP4 file.
         solid: A 3-D cloud, z up.
         flats: Up to four 2-D clouds.
     """
@@ -77,14 +75,15 @@ def write_turning(path: str | Path, solid: Film, flats: Sequence[Film] = ()) -> 
     reach = max(float(np.linalg.norm(whole, axis=1).max()), 1e-9)
     axes[0].set(xlim=(-reach, reach), ylim=(-reach, reach))
     caption = figure.text(0.5, 0.035, "", ha="center", fontsize=12, color=TEXT)
-    images: list[Picture] = []
+    images = []
+    front = _front(films[0].input, moving[0][-1])
     for k in range(_FRAMES):
-        view = (VIEW[0] + 360.0 * k / _FRAMES, VIEW[1])
+        view = (front + 360.0 * (k - _MIDDLE * _FRAMES) / _FRAMES, VIEW[1])
         for ax, film, frames in zip(axes, films, moving, strict=True):
             _draw(ax, film.input, frames[k], view)
         caption.set_text(_CAPTIONS[(k >= _BEFORE) + (k >= _FRAMES - _AFTER)])
-        images.append(_image(figure))
-    _write(path, images)
+        images.append(as_picture(figure))
+    write_pictures(path, images, [_PAUSE] * len(images))
 
 
 def _centred(film: Film) -> Film:
@@ -92,6 +91,14 @@ def _centred(film: Film) -> Film:
     whole = np.concatenate([as_points(film.input), as_points(film.frames[-1])])
     middle = 0.5 * (whole.min(0) + whole.max(0))
     return Film(as_points(film.input) - middle, [as_points(f) - middle for f in film.frames])
+
+
+def _front(still: np.ndarray, new: np.ndarray) -> float:
+    """The azimuth in degrees from which most of the new points are in front of the others."""
+    if not len(new):
+        return VIEW[0]
+    toward = new[:, :2].mean(0) - still[:, :2].mean(0)
+    return float(np.degrees(np.arctan2(toward[1], toward[0])))
 
 
 def _shown(film: Film) -> list[np.ndarray]:
@@ -106,25 +113,3 @@ def _draw(ax: Any, still: Cloud, moving: np.ndarray, view: tuple[float, float]) 
     solid = moving.shape[1] == 3
     area = (2.6 if solid else 1.3) * marker_area(len(still))
     overlay(ax, [(still, INPUT), (moving, RESULT)], size=area, view=view)
-
-
-def _image(figure: Any) -> Picture:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from PIL import Image
-
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    return Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
-
-
-def _write(path: str | Path, images: Sequence[Picture]) -> None:
-    """Writes pictures in the colours of the last: one palette for all, so that none flickers."""
-    from PIL import Image
-
-    shades = np.reshape(images[-1].quantize(_COLORS).getpalette() or [], (-1, 3))
-    shades[shades.min(1) > _PAPER] = 255  # white that was rounded is white
-    palette = Image.new("P", (1, 1))
-    palette.putpalette(shades.ravel().tolist())
-    few = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
-    with atomic_path(path) as draft:
-        few[0].save(draft, save_all=True, append_images=few[1:], duration=_PAUSE, loop=0)
