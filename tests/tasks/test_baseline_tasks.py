@@ -8,11 +8,12 @@ import pytest
 import torch
 
 from ddeq.cli import main
-from ddeq.data import collate, load
+from ddeq.data import CloudDataset, collate, load
 from ddeq.evaluation import evaluate
+from ddeq.measures.clouds import PointClouds
 from ddeq.models.baselines import PCN
 from ddeq.models.baselines.base import BaselineClassifier
-from ddeq.tasks import PCNTask, Task
+from ddeq.tasks import PCNHolesTask, PCNTask, Task
 from ddeq.training import PRESETS, train
 from ddeq.training.data import CloudData
 from ddeq.training.module import EquilibriumModule
@@ -114,6 +115,20 @@ def test_train_and_eval_by_command(tmp_path: Path, capsys: pytest.CaptureFixture
     words = ["eval", "mini-completion", "--protocol", "--cut", "balls", "--limit", "4", "--told"]
     assert main([*words, "--pcn", str(folder / "model")]) == 0
     assert "PCN" in capsys.readouterr().out
+
+
+def test_pcn_learns_to_fill_any_hole(tmp_path: Path) -> None:
+    clouds = [np.random.default_rng(i).normal(size=(64, 3)) * [1, 2, 0.5] for i in range(12)]
+    objects = CloudDataset.from_list(clouds, [0] * 12, ("object",), "objects")
+    changes = {**TINY, "task": PCNHolesTask(coarse=16), "validation": 0.25, "batch_size": 4}
+    recipe = replace(PRESETS["pcn-scans"], **changes)
+    data = CloudData(recipe, whole=objects)
+    model = train(recipe, tmp_path, data=data, verbose=False, trainer_options=FEW)
+    assert model.proportions
+    scaled, plain = ([1000.0 * c.astype(np.float32) for c in clouds], clouds)
+    one = model.complete(PointClouds.from_list([torch.from_numpy(scaled[0])]))
+    other = model.complete(PointClouds.from_list([torch.from_numpy(plain[0]).float()]))
+    torch.testing.assert_close(one.points, 1000 * other.points, rtol=1e-3, atol=0.1)
 
 
 def test_pcn_is_shown_the_frame_that_is_asked_for() -> None:

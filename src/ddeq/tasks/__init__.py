@@ -12,6 +12,7 @@ from ddeq.tasks.baselines import (
 from ddeq.tasks.classification import Classification
 from ddeq.tasks.completion import Completion
 from ddeq.tasks.holes import Holes
+from ddeq.tasks.pcn_holes import PCNHolesTask
 from ddeq.tasks.regression import Regression
 from ddeq.tasks.report import Mean, Measured, Report
 
@@ -23,6 +24,7 @@ __all__ = [
     "Holes",
     "Mean",
     "Measured",
+    "PCNHolesTask",
     "PCNTask",
     "PointNetTask",
     "PointTransformerTask",

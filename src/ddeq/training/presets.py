@@ -8,7 +8,7 @@ from dataclasses import replace
 from ddeq.adjoints import PhantomGradient
 from ddeq.nn import Groups, Network, Planes
 from ddeq.solvers import Picard, WassersteinFlow
-from ddeq.tasks import Classification, Completion, Holes, PCNTask, Task
+from ddeq.tasks import Classification, Completion, Holes, PCNHolesTask, PCNTask, Task
 from ddeq.training.recipe import Recipe
 
 __all__ = ["PRESETS"]
@@ -121,6 +121,9 @@ def _baselines() -> dict[str, Recipe]:
     found["pcn-mnist"] = replace(completion, data="mnist-pc", epochs=4)
     found["pcn-modelnet8"] = replace(
         completion, task=PCNTask(coarse=768), data="modelnet8", epochs=45, augment=True
+    )
+    found["pcn-scans"] = replace(
+        completion, task=PCNHolesTask(), data="scans", epochs=200, augment=True
     )
     found["pcn-mini"] = replace(completion, data="mnist-mini", validation=0.1, warmup=50)
     return found

@@ -30,6 +30,7 @@ class PCN(Pretrained, nn.Module):
         coarse: Points of the coarse cloud; the paper uses 256 for digits, 768 for ModelNet40.
         grid: Cells along a side of the grid; the paper uses one.
         scale: Half the side of the grid.
+        proportions: :meth:`complete` brings clouds to unit size by one scale for all coordinates.
 
     Example:
         >>> x = PointClouds.from_list([torch.randn(70, 2), torch.randn(41, 2)])
@@ -40,8 +41,17 @@ class PCN(Pretrained, nn.Module):
     kind: ClassVar[str] = "pcn"
     grid: Tensor
 
-    def __init__(self, dim: int, *, coarse: int = 256, grid: int = 1, scale: float = 0.05) -> None:
+    def __init__(
+        self,
+        dim: int,
+        *,
+        coarse: int = 256,
+        grid: int = 1,
+        scale: float = 0.05,
+        proportions: bool = False,
+    ) -> None:
         super().__init__()
+        self.proportions = proportions
         if coarse < 1 or grid < 1:
             raise ValueError(f"coarse and grid must be positive: {coarse}, {grid}")
         self.dim, self.coarse, self.side, self.scale = dim, coarse, grid, scale
@@ -100,11 +110,17 @@ class PCN(Pretrained, nn.Module):
         """
         if not normalize:
             return self(x).to(x.points.dtype)
-        y, way = x.normalize()
-        return way.invert(self(y).to(x.points.dtype))
+        y, frame = x.normalize(self.proportions)
+        return frame.invert(self(y).to(x.points.dtype))
 
     def config(self) -> dict[str, Any]:
-        return {"dim": self.dim, "coarse": self.coarse, "grid": self.side, "scale": self.scale}
+        return {
+            "dim": self.dim,
+            "coarse": self.coarse,
+            "grid": self.side,
+            "scale": self.scale,
+            "proportions": self.proportions,
+        }
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> PCN:
