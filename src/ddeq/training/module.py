@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import lightning as L
@@ -39,8 +40,9 @@ class EquilibriumModule(L.LightningModule):
         self.recipe = recipe
         self.helper = recipe.task.helper(model)
         self.particles: dict[int, PointClouds] = {}  # the replay pool: particles by slot
+        self.clock: Callable[[], float] = time.monotonic  # what the minutes of a recipe go by
         self.seconds = 0.0  # of training before it was interrupted
-        self.begin = time.monotonic()
+        self.begin = self.clock()
         self.train()
 
     def transfer_batch_to_device(self, batch: Any, device: torch.device, index: int) -> Any:
@@ -53,7 +55,7 @@ class EquilibriumModule(L.LightningModule):
         """Begins where the run stands: after a restart, in the middle of an epoch."""
         if isinstance(self.model, EquilibriumModel):
             self.model.network.share = self.part
-        self.begin = time.monotonic() - self.seconds
+        self.begin = self.clock() - self.seconds
         self.on_train_epoch_start()  # Lightning leaves it out for an epoch that was begun before
 
     def on_train_epoch_start(self) -> None:
@@ -127,7 +129,7 @@ class EquilibriumModule(L.LightningModule):
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Keeps the replay pool, that of all processes."""
         whole = {slot: gather_clouds(z) for slot, z in self.particles.items()}
-        checkpoint["seconds"] = time.monotonic() - self.begin
+        checkpoint["seconds"] = self.clock() - self.begin
         checkpoint["particles"] = {slot: (z.points, z.mask) for slot, z in whole.items()}
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
@@ -140,7 +142,7 @@ class EquilibriumModule(L.LightningModule):
     def progress(self, step: int) -> float:
         """How much of the run is done, 0 to 1: by steps, or by the time that the recipe gives."""
         if self.recipe.minutes:
-            return (time.monotonic() - self.begin) / (60.0 * self.recipe.minutes)
+            return (self.clock() - self.begin) / (60.0 * self.recipe.minutes)
         return step / max(int(self.trainer.estimated_stepping_batches), 1)
 
     def _warm(self, step: int) -> float:

@@ -138,6 +138,7 @@ def train(
     wandb: bool = False,
     trainer_options: dict[str, Any] | None = None,
     callbacks: Sequence[Callback] = (),
+    pictures: bool = True,
 ) -> Any:
     """Trains a model and leaves it in ``out/model``, the best one from each validation on.
 
@@ -158,6 +159,7 @@ def train(
         trainer_options: Passed on to Lightning's ``Trainer``, e.g. devices and nodes. Each batch
             is distributed among the processes, so that the result is that of one process.
         callbacks: What else is to happen, such as :class:`ddeq.training.theory.TheoryLog`.
+        pictures: Draw one after each validation.
 
     Returns:
         The best model by the held-out clouds, in evaluation mode; the last one if
@@ -184,7 +186,8 @@ def train(
         every: list[Callback] = [
             *callbacks,
             RecipeFile(out, recipe),
-            *_measuring(out, recipe, best, verbose),
+            *([EarlyPictures(out)] if pictures else []),
+            *_measuring(recipe, best, verbose),
             stop,
             LastCheckpoint(out / "checkpoints", save_every),
         ]
@@ -194,10 +197,9 @@ def train(
         return _finish(module, best, out)
 
 
-def _measuring(out: Path, recipe: Recipe, best: BestModel, verbose: bool) -> list[Callback]:
-    """What shows, keeps and ends a run; what needs averaged weights comes before they go."""
+def _measuring(recipe: Recipe, best: BestModel, verbose: bool) -> list[Callback]:
+    """What keeps, shows and ends a run; what needs averaged weights comes before they go."""
     return [
-        EarlyPictures(out),
         *([best] if recipe.validation else []),
         *_averaging(recipe.average),
         *([ProgressLine()] if verbose else []),
