@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import time
+from typing import Any
+
 import numpy as np
 
 from ddeq.data import CloudDataset, load
 from ddeq.data.shapes.generator import shapes as generated
-from ddeq.tasks.report import Mean
+from ddeq.evaluation import evaluate
+from ddeq.tasks.report import Mean, Report
 
-__all__ = ["digits", "shapes", "shown", "some", "split", "vertices"]
+__all__ = ["digits", "measured", "shapes", "shown", "some", "vertices"]
 
 
 def digits(data: str, split: str = "test") -> CloudDataset:
@@ -26,17 +30,17 @@ def vertices(data: str, split: str = "test") -> CloudDataset:
     return generated(split, 160, n_points=256) if data == "mini" else load("modelnet40-s", split)
 
 
-def split(data: CloudDataset, train: int, held_out: int, seed: int) -> list[CloudDataset]:
-    """Training and held-out clouds, no cloud in both."""
-    order = np.random.default_rng(seed).permutation(len(data))
-    held_out = min(held_out, len(data) // 4)
-    return [data.subset(order[held_out : held_out + train]), data.subset(order[:held_out])]
-
-
 def some(data: CloudDataset, count: float, seed: int) -> CloudDataset:
     """At most so many clouds, at least 8, drawn at random."""
     order = np.random.default_rng(seed).permutation(len(data))
     return data.subset(np.sort(order[: max(8, int(count))]))
+
+
+def measured(model: Any, data: CloudDataset, **options: Any) -> tuple[Report, float]:
+    """What :func:`ddeq.evaluation.evaluate` finds, and the CPU milliseconds per cloud."""
+    begin = time.process_time()
+    report = evaluate(model, data, **options)
+    return report, 1000 * (time.process_time() - begin) / len(data)
 
 
 def shown(mean: Mean) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 from common import digits, shapes, shown
-from completers import POINTS, trained
-from short import thinned
+from completers import POINTS, time_of, trained
+from recipes import thinned
 
 from ddeq.data import collate_partial
 from ddeq.measures.clouds import PointClouds
@@ -26,23 +26,23 @@ _SHIPPED = {
     "shapes": {"mini": "shapes", "full": "modelnet8"},
 }
 _ROWS = 6
-_HEADS = ("input", "DDEQ, shipped", "DDEQ, short", "PCN, short", "truth")
+_HEADS = ("input", "DDEQ, shipped", "DDEQ", "PCN", "truth")
 
 
 @torch.no_grad()
 def run(data: str, budget: float) -> dict[str, Any]:
     """Completes a few clouds of each data set, chosen at random, a class each."""
-    seed, seconds = 0, 3.0 if data == "mini" else budget / 3
+    seed, time = 0, time_of(data, budget)
     drawn, rows = {}, []
     for kind, load in (("digits", digits), ("shapes", shapes)):
         with torch.enable_grad():
-            pair = trained(kind, data, seconds)
+            pair = trained(kind, data, time)
         clouds = thinned(load(data), POINTS[data])
         items = partial_tasks(clouds, seed=seed)
         batch = collate_partial([items[i] for i in choose(clouds, _ROWS, seed)])
         shipped = Completer.from_pretrained(_SHIPPED[kind][data])
-        new = [shipped(batch.partial), pair.ddeq(batch.partial)]
-        wholes = [batch.partial.cat(n) for n in new] + [pair.pcn(batch.partial)]
+        new = [shipped(batch.partial), pair.ddeq.model(batch.partial)]
+        wholes = [batch.partial.cat(n) for n in new] + [pair.pcn.model(batch.partial)]
         for name, whole in zip(_HEADS[1:4], wholes, strict=True):
             w2 = shown(Mean.of(wasserstein2(whole, batch.target)))
             rows.append({"data": kind, "completer": name, "W2 of these wholes": w2})
@@ -52,14 +52,14 @@ def run(data: str, budget: float) -> dict[str, Any]:
         "seed": seed,
         "settings": {
             "clouds": f"{_ROWS} of each data set, drawn at random, not chosen by looking",
-            "short": f"{seconds:.0f} CPU seconds of training each",
+            "DDEQ and PCN": f"{time.words} of training each",
             "protocol": "the frame of the whole is told",
         },
         "rows": rows,
         "drawn": drawn,
         "shows": (
             "DDEQ keeps the visible points (grey) and adds to them; PCN makes every point anew, "
-            f"and after {seconds:.0f} CPU seconds of training it draws a blurred average. A few "
+            f"and after {time.words} of training it draws a blurred average. A few "
             "clouds are an illustration, not a measurement: see table-2 and table-6."
         ),
     }

@@ -1,26 +1,24 @@
-"""DDEQ and PCN, trained for the same CPU time on the same partial clouds, and kept for others."""
+"""DDEQ and PCN, trained for the same CPU time on the same partial clouds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from pathlib import Path
-from typing import Any
 
 from common import digits, shapes
-from short import SMALL, learn, solvers, thinned
+from equal_time import Budget, Learned, store, tuned
+from recipes import SMALL, thinned
 
-from ddeq.models import Completer
-from ddeq.models.baselines import PCN
 from ddeq.tasks import PCNTask
 from ddeq.training.presets import PRESETS
 from ddeq.training.recipe import Recipe
 
-__all__ = ["POINTS", "Pair", "trained"]
+__all__ = ["POINTS", "Pair", "time_of", "trained"]
 
-POINTS = {"mini": 64, "full": 256}
+POINTS = {"mini": 64, "full": 100_000}
 """Most points of a cloud, in training and in tests."""
-_KEPT = Path(__file__).resolve().parent.parent / "runs" / "experiments"
+_OURS = {"digits": "mnist-completion", "shapes": "modelnet8-completion"}
+_PCN = {"digits": ("pcn-mnist", 256), "shapes": ("pcn-modelnet8", 768)}
+_RUNS = 4 * 1.25  # trainings of both data sets, with the search for their learning rates
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,47 +28,37 @@ class Pair:
     Attributes:
         ddeq: An equilibrium model.
         pcn: PCN.
-        seconds: CPU seconds of training of each.
     """
 
-    ddeq: Completer
-    pcn: PCN
-    seconds: float
+    ddeq: Learned
+    pcn: Learned
 
 
-@lru_cache
-def trained(kind: str, data: str, seconds: float) -> Pair:
+def time_of(data: str, budget: float) -> Budget:
+    """What each training may take if those of both data sets share a budget."""
+    return Budget(0, 100, 48, 1) if data == "mini" else Budget(budget / _RUNS, held_out=200)
+
+
+def trained(kind: str, data: str, time: Budget) -> Pair:
     """Trains both, in the frame of the whole, or takes those that were trained so before.
 
     Args:
         kind: ``digits`` or ``shapes``.
         data: ``mini`` or ``full``.
-        seconds: CPU seconds for each.
+        time: For each, from :func:`time_of`.
     """
     clouds = thinned({"digits": digits, "shapes": shapes}[kind](data, "train"), POINTS[data])
-    ours = replace(
-        PRESETS["mini-completion"],
-        task=replace(PRESETS["mini-completion"].task, own_frame=0.0),  # type: ignore[type-var]
-        solver=solvers(8)["Weiszfeld"],
-        train_steps=(8, 8),
-        batch_size=16,
-    )
-    ours = replace(ours, network=SMALL) if data == "mini" else ours
-    pcn = replace(PRESETS["pcn-mnist"], task=PCNTask(coarse=POINTS[data]), batch_size=16)
-    name = f"{kind}-{data}-{seconds:.0f}s"
-    keep = data == "full"
-    return Pair(
-        _take(Completer, f"ddeq-{name}", ours, clouds, seconds, keep),
-        _take(PCN, f"pcn-{name}", pcn, clouds, seconds, keep),
-        seconds,
-    )
+    ours, pcn = _recipes(kind, data)
+    return Pair(*(tuned(recipe, clouds, time, store(data)) for recipe in (ours, pcn)))
 
 
-def _take(kind: Any, name: str, recipe: Recipe, clouds: Any, seconds: float, keep: bool) -> Any:
-    folder = _KEPT / name
-    if keep and folder.is_dir():
-        return kind.from_pretrained(folder)
-    model = learn(recipe, clouds, clouds.subset(range(64)), seconds=seconds, probes=1).model
-    if keep:
-        model.save_pretrained(folder)
-    return model.eval()
+def _recipes(kind: str, data: str) -> tuple[Recipe, Recipe]:
+    """Ours and PCN's: both are told the frame, and neither has augmentation."""
+    ours = PRESETS[_OURS[kind]]
+    ours = replace(ours, task=replace(ours.task, own_frame=0.0), augment=False)  # type: ignore[type-var]
+    preset, coarse = _PCN[kind]
+    pcn = replace(PRESETS[preset], augment=False)
+    if data == "full":
+        return ours, replace(pcn, task=PCNTask(coarse=coarse))
+    ours = replace(ours, network=SMALL, batch_size=16, replay=1, train_steps=(6, 8))
+    return ours, replace(pcn, task=PCNTask(coarse=POINTS[data]), batch_size=16)

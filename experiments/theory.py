@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
-from dataclasses import replace
+import json
 from typing import Any
 
 import numpy as np
-from common import digits, shapes, some
-from short import SMALL, paper_recipe, solvers, thinned
+from common import digits, shapes, vertices
+from equal_time import Budget, learn, store
+from recipes import PAPER_HEADS, SMALL, from_paper, solvers, thinned
 
-from ddeq.training import train
-from ddeq.training.data import CloudData
 from ddeq.training.theory import TheoryLog
 
 NAME = "theory"
@@ -23,36 +21,33 @@ QUANTITIES = {
     "bound": "int |grad L|^2 / (sqrt(T) log(T)^2)",
 }
 _TASKS = {
-    "digits, class": "paper-mnist-classification",
-    "digits, completion": "paper-mnist-completion",
-    "shapes, class": "paper-mnist-classification",
-    "shapes, completion": "paper-mnist-completion",
+    "digits, class": ("paper-mnist-classification", digits),
+    "digits, completion": ("paper-mnist-completion", digits),
+    "shapes, class": ("paper-modelnet40-classification", vertices),
+    "shapes, completion": ("paper-modelnet8-completion", shapes),
 }
 
 
 def run(data: str, budget: float) -> dict[str, Any]:
-    """Trains four small networks and follows the three quantities."""
-    steps, points, flow = (30, 32, 6) if data == "mini" else (150, 64, 10)
-    sets = {"digits": digits(data, "train"), "shapes": shapes(data, "train")}
-    logs = {}
-    for name, preset in _TASKS.items():
-        clouds = thinned(some(sets[name.split(",")[0]], 16 * steps, 0), points)
-        recipe = paper_recipe(preset, solvers(flow)["flow"])
-        epochs = max(1, round(steps * recipe.batch_size / len(clouds)))
-        recipe = replace(recipe, epochs=epochs, validation=0.0, data=clouds.name)
-        log = TheoryLog(every=max(1, steps // 30))
-        with tempfile.TemporaryDirectory() as out:
-            whole = CloudData(recipe, whole=clouds)
-            train(recipe, out, data=whole, verbose=False, callbacks=[log])
-        logs[name] = log.rows
-    rows = [_row(name, log) for name, log in logs.items()]
+    """Trains four networks and follows the three quantities."""
+    points, flow = (32, 6) if data == "mini" else (256, 12)
+    time = Budget(0, 30, 16, 1) if data == "mini" else Budget(budget / len(_TASKS), 0, 64, 2)
+    logs, steps = {}, {}
+    for name, (preset, load) in _TASKS.items():
+        clouds = thinned(load(data, "train"), points)
+        recipe = from_paper(preset, solvers(flow)["flow"], data)
+        path = store(data) / f"theory-{time.words}-{name}.json".replace(" ", "-")
+        log = TheoryLog(path, every=1 if data == "mini" else 4)
+        steps[name] = learn(recipe, clouds, time, store(data), (log,)).steps
+        logs[name] = json.loads(path.read_text(encoding="utf-8"))
+    rows = [{"training": name, "steps": steps[name], **_row(log)} for name, log in logs.items()]
     return {
         "seed": 0,
         "settings": {
-            "training steps": logs["digits, class"][-1]["step"],
-            "points per cloud": points,
+            "training": f"{time.words} each, what is measured on the way included",
+            "points per cloud, at most": points,
             "solver": f"the paper's flow, {flow} steps",
-            "network": f"a small one, {SMALL.features} features",
+            "network": PAPER_HEADS if data == "full" else f"a small one, {SMALL.features} features",
             "protocol": "8 random Gaussian mu per measurement; mu_t = mu*, as in the paper",
         },
         "rows": rows,
@@ -76,7 +71,7 @@ def plot(result: dict[str, Any]) -> Any:
 
     from ddeq.viz.drawing import SERIES, TEXT
 
-    figure = Figure(figsize=(9.6, 3.0), layout="constrained")
+    figure = Figure(figsize=(10.2, 3.4), layout="constrained")
     for i, (key, label) in enumerate(QUANTITIES.items()):
         ax = figure.add_subplot(1, 3, i + 1)
         for color, (name, log) in zip(SERIES, result["logs"].items(), strict=False):
@@ -85,10 +80,10 @@ def plot(result: dict[str, Any]) -> Any:
             ax.plot(steps, smooth(values), color=color, linewidth=1.6, label=name)
         shown = [row[key] for log in result["logs"].values() for row in log]
         ax.set_yscale("log" if max(shown) > 5 * min(shown) else "linear")
-        ax.set_title(label, fontsize=9, color=TEXT)
+        ax.set_title(label, fontsize=10, color=TEXT)
         ax.set_xlabel("training step", fontsize=9, color=TEXT)
         ax.spines[["top", "right"]].set_visible(False)
-    figure.axes[0].legend(fontsize=7, frameon=False)
+    figure.axes[0].legend(fontsize=8, frameon=False)
     return figure
 
 
@@ -108,8 +103,8 @@ def growth(log: list[dict[str, float]], key: str) -> float:
     return float(np.mean(values[-third:]) / np.mean(values[third:-third]))
 
 
-def _row(name: str, log: list[dict[str, float]]) -> dict[str, Any]:
-    row: dict[str, Any] = {"training": name}
+def _row(log: list[dict[str, float]]) -> dict[str, Any]:
+    row: dict[str, Any] = {}
     for key, label in QUANTITIES.items():
         row[f"{label}, largest"] = max(r[key] for r in log)
         row[f"{label}, last third over middle third"] = growth(log, key)

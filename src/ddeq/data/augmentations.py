@@ -21,6 +21,7 @@ __all__ = [
     "mirror",
     "rotate_z",
     "scatter",
+    "shift",
     "stretch",
     "subsample",
 ]
@@ -78,6 +79,13 @@ def distort(cloud: Tensor, rng: np.random.Generator, std: float = 0.1) -> Tensor
     dim = cloud.shape[1]
     change = np.eye(dim) + std * rng.standard_normal((dim, dim))
     return cloud @ torch.from_numpy(change).T.to(cloud)
+
+
+def shift(cloud: Tensor, rng: np.random.Generator, most: float = 0.2) -> Tensor:
+    """Moves the whole cloud by up to ``most`` of its radius in each coordinate."""
+    radius = float((cloud - cloud.mean(0, keepdim=True)).norm(dim=1).max())
+    away = radius * rng.uniform(-most, most, size=cloud.shape[1])
+    return cloud + torch.from_numpy(away).to(cloud)
 
 
 def stretch(cloud: Tensor, rng: np.random.Generator, most: float = 0.25) -> Tensor:

@@ -6,15 +6,25 @@ nothing about them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ddeq.data import CloudDataset, PartialBatch, PartialDataset, PartialItem, collate_partial
+from ddeq.data import (
+    CloudDataset,
+    PartialBatch,
+    PartialDataset,
+    PartialItem,
+    collate_partial,
+    stretch,
+)
+from ddeq.data.augmentations import Augmentation, shift
 from ddeq.measures.clouds import PointClouds
 from ddeq.measures.divergences import mmd2
 from ddeq.measures.metrics import wasserstein2
@@ -43,6 +53,14 @@ __all__ = [
 ]
 
 
+_PUBLISHED: tuple[Augmentation, ...] = (partial(stretch, most=math.log(1.5)), shift)
+"""Of 3-D shapes, that of DGCNN: a factor from 2/3 to 3/2 for each coordinate, and a shift.
+
+Goyal et al., 2021, "Revisiting point cloud shape classification", train every network of their
+controlled comparison with it.
+"""
+
+
 class _Logits:
     """Of a task of classes, what is the same for every network from clouds to logits."""
 
@@ -54,6 +72,12 @@ class _Logits:
         classes = classes_of(data)
         options = {"proportions": self.proportions, "classes": classes}
         return self.model_type(data.dim, len(classes), **options)
+
+    def augmentations(self, data: CloudDataset) -> tuple[Augmentation, ...]:
+        """The published one of 3-D shapes; that of our models for digits."""
+        if data.dim == 3:
+            return _PUBLISHED
+        return super().augmentations(data)  # type: ignore[misc,no-any-return]
 
     @staticmethod
     def answer(model: Any, x: PointClouds, seed: int = 0) -> tuple[Tensor, Solution | None]:
