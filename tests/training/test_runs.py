@@ -11,6 +11,7 @@ import pytest
 import torch
 from commands import WAIT, finish, logged, start, write_clouds
 
+import ddeq
 from ddeq.cli import main
 from ddeq.errors import DdeqError
 from ddeq.training import PRESETS, Recipe, train
@@ -105,7 +106,7 @@ def test_a_damaged_checkpoint_falls_back(run: Path, capsys: pytest.CaptureFixtur
     train(longer, run, resume=True, verbose=False, trainer_options=FEW)
     whole = weights(run)
     (folder / "last.ckpt").write_bytes(b"")
-    saved = find_checkpoint(folder)
+    saved = find_checkpoint(folder, EquilibriumModule(ddeq.load(run / "model"), longer))
     assert saved is not None
     assert (saved.step, saved.damaged) == (4, folder / "last.ckpt")
     train(longer, run, resume=True, verbose=False, trainer_options=FEW)
@@ -156,10 +157,19 @@ def test_a_model_of_another_run_is_not_taken_for_the_best(
     assert weights(run) != weights(other)
 
 
-def test_options_that_do_not_fit_leave_the_recipe(run: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"network.bilinear": 8}, "is of another network than these options make: model.network"),
+        ({"optimizer": "adamw"}, "begun with the optimizer 'muon', not 'adamw'"),
+    ],
+)
+def test_options_that_do_not_fit_leave_the_recipe(
+    run: Path, options: dict[str, object], words: str
+) -> None:
     text = (run / "recipe.yaml").read_text()
-    other = recipe(epochs=2, **{"network.bilinear": 8})
-    with pytest.raises(RuntimeError, match="size mismatch"):
+    other = recipe(epochs=2, **options)
+    with pytest.raises(DdeqError, match=words):
         train(other, run, resume=True, verbose=False, trainer_options=FEW)
     assert (run / "recipe.yaml").read_text() == text
 

@@ -10,6 +10,7 @@ import lightning as L
 import torch
 from lightning.fabric.plugins import TorchCheckpointIO
 from lightning.pytorch.callbacks import Checkpoint
+from torch import nn
 
 from ddeq.errors import DdeqError
 from ddeq.io.atomic import atomic_path
@@ -70,19 +71,38 @@ class Saved(NamedTuple):
     damaged: Path | None = None
 
 
-def find_checkpoint(folder: Path) -> Saved | None:
+def find_checkpoint(folder: Path, module: nn.Module) -> Saved | None:
     """The last checkpoint of a run, or the one before if that is damaged; None if there is none.
 
+    Args:
+        folder: With the checkpoints.
+        module: That is to go on from it.
+
     Raises:
-        DdeqError: if there are checkpoints and none can be read.
+        DdeqError: if there are checkpoints and none can be read, or if the weights are of another
+            network than that of the module.
     """
     files = [path for path in (folder / _LAST, folder / _BEFORE) if path.exists()]
     for i, path in enumerate(files):
         try:
-            step = int(torch.load(path, map_location="cpu", weights_only=True)["global_step"])
+            content = torch.load(path, map_location="cpu", weights_only=True)
+            step, weights = int(content["global_step"]), content["state_dict"]
         except Exception:  # whatever a damaged archive makes its reader say
             continue
+        _check_fit(path, weights, module)
         return Saved(path, step, files[0] if i else None)
     if files:
         raise DdeqError(f"{files[0]} is damaged and there is no other: start over with --force")
     return None
+
+
+def _check_fit(path: Path, weights: dict[str, Any], module: nn.Module) -> None:
+    """Weights of other names or sizes than those of the module are refused."""
+    held = {name: tuple(value.shape) for name, value in weights.items()}
+    wanted = {name: tuple(value.shape) for name, value in module.state_dict().items()}
+    for name in sorted(held.keys() | wanted.keys()):
+        if held.get(name) != wanted.get(name):
+            raise DdeqError(
+                f"{path} is of another network than these options make: {name} is "
+                f"{held.get(name, 'absent')} there, {wanted.get(name, 'absent')} here"
+            )

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ddeq.errors import DdeqError
 from ddeq.measures.clouds import PointClouds
 from ddeq.models.base import EquilibriumModel
 from ddeq.solvers.solution import Solution
@@ -127,13 +128,21 @@ class EquilibriumModule(L.LightningModule):
         return self.global_rank, self.trainer.world_size
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Keeps the replay pool, that of all processes."""
+        """Keeps the replay pool, that of all processes, and whose state the optimiser's is."""
+        checkpoint["optimizer"] = self.recipe.optimizer
         whole = {slot: gather_clouds(z) for slot, z in self.particles.items()}
         checkpoint["seconds"] = self.clock() - self.begin
         checkpoint["particles"] = {slot: (z.points, z.mask) for slot, z in whole.items()}
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Takes it up again."""
+        """Takes it up again.
+
+        Raises:
+            DdeqError: for a checkpoint of another optimiser, whose state this one cannot take.
+        """
+        kept, wanted = checkpoint.get("optimizer"), self.recipe.optimizer
+        if kept not in (None, wanted):
+            raise DdeqError(f"the run was begun with the optimizer {kept!r}, not {wanted!r}")
         rank, replicas = self.part
         self.seconds = checkpoint.get("seconds", 0.0)
         whole = {slot: PointClouds(*z) for slot, z in checkpoint["particles"].items()}

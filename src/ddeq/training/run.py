@@ -175,7 +175,7 @@ def train(
     module = EquilibriumModule(recipe.make_model(data.train), recipe)
     if init is not None:
         start_from(module.model, init)
-    saved = find_checkpoint(out / "checkpoints") if resume else None
+    saved = find_checkpoint(out / "checkpoints", module) if resume else None
     if saved and saved.damaged and rank() == 0:
         print(f"{saved.damaged} is damaged: going on from the one before, step {saved.step}")
     plan = Plan(recipe, len(data.train), init is not None)
