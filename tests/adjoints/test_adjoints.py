@@ -194,6 +194,8 @@ def test_phantom_gradient_is_one_step_of_backpropagation():
     found = torch.autograd.grad(toy.loss(PhantomGradient()(toy, solution)), toy.parameters)
     expected = torch.autograd.grad(toy.loss(toy(solution.value.detach())), toy.parameters)
     assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+    image = toy(solution.value.detach()).points
+    assert torch.equal(PhantomGradient()(toy, solution).points, image)  # nothing is rounded
 
 
 @pytest.mark.parametrize("damping", [1.0, 0.5])

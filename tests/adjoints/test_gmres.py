@@ -123,3 +123,12 @@ def test_jacobian_penalty_without_gradients(mode):
     f, z = Affine.random([0.5], 3), PointClouds.from_tensor(torch.randn(1, 4, 3).double())
     with mode():
         assert torch.allclose(jacobian_penalty(f, z), jacobian_penalty(f, z))
+
+
+def test_gmres_stops_relative_to_the_right_side():
+    """A system in another unit stops at the same step."""
+    a = torch.diag(torch.arange(1.0, 9.0, dtype=torch.float64))
+    right = torch.ones(1, 8, dtype=torch.float64)
+    plain, scaled = (gmres(lambda x: x @ a, unit * right, 8, tol=0.3) for unit in (1.0, 1024.0))
+    assert torch.allclose(scaled, 1024.0 * plain, rtol=1e-9)
+    assert 0.01 < ((plain @ a - right).norm() / right.norm()).item() <= 0.3

@@ -100,8 +100,8 @@ def _without_meaning(node: ast.AST) -> Iterator[ast.AST]:
     elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
         alias = isinstance(node.value, ast.Subscript) and node.targets[0].id[:1].isupper()
         parts = [node] if node.targets[0].id == "__all__" or alias else []
-    elif isinstance(node, ast.Assert):
-        parts = [node]
+    elif isinstance(node, ast.Assert) or (isinstance(node, ast.keyword) and node.arg == "strict"):
+        parts = [node]  # strict=True of zip asserts equal lengths
     for part in parts:
         if part is not None:
             yield from ast.walk(part)

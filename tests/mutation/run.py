@@ -3,8 +3,9 @@
 ``python tests/mutation/run.py --sample 200 --minutes 40 -o results/mutation.json`` draws changes
 inside functions of measures, solvers, adjoints and nn at random. The tests of these rooms are
 collected once; for each change a forked process replaces the code of the changed functions and runs
-the tests of their room in random order, until one fails. A change that none notices survives: a
-test is missing, or the code does nothing, or the change has no effect.
+the tests of their room until one fails, those named after the file first and the others in random
+order. A change that none notices survives: a test is missing, or the code does nothing, or the
+change has no effect.
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ class Mutation:
             change = mutant(path, number)
             tests = [item for item in session.items if item.path.parent.name == _room(path)]
             random.Random(self.seed + number).shuffle(tests)
+            tests.sort(key=lambda item: not _likely(item, path))
             self.fates.append(Fate(change, self._noticed(change, tests)))
             where = f"{path.relative_to(ROOT)}:{change.line}"
             word = "noticed " if self.fates[-1].noticed_by else "SURVIVES"
@@ -126,6 +128,12 @@ class Mutation:
 
 def _room(path: Path) -> str:
     return path.relative_to(ROOT / "src" / "ddeq").parts[0]
+
+
+def _likely(item: pytest.Item, path: Path) -> bool:
+    """Whether a test is for a file by its name; these run first, so that few are needed."""
+    stem = path.stem.rstrip("s") if path.stem not in ("__init__", "base") else path.parent.name
+    return stem in item.path.stem or "bounds" in item.path.stem
 
 
 def _child(change: Mutant | None, tests: list[pytest.Item], send: int, seconds: float) -> None:
