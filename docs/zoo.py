@@ -1,6 +1,6 @@
-"""Fills the table of docs/zoo.md from the cards of the shipped weights when the site is built.
+"""Fills docs/zoo.md from the shipped weights when the site is built: a table, and their cards.
 
-``python docs/zoo.py`` prints it.
+``python docs/zoo.py`` prints the table.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 SHIPPED = Path(__file__).parent.parent / "src" / "ddeq" / "pretrained"
-MARK = "<!-- models -->"
+MARK, CARDS = "<!-- models -->", "<!-- cards -->"
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Called by mkdocs for every page."""
-    return markdown.replace(MARK, table()) if page.file.src_uri == "zoo.md" else markdown
+    if page.file.src_uri != "zoo.md":
+        return markdown
+    return markdown.replace(MARK, table()).replace(CARDS, cards())
 
 
 def table() -> str:
@@ -32,9 +34,28 @@ def table() -> str:
         dim = json.loads((folder / "config.json").read_text())["dim"]
         card = _card(folder)
         size = (folder / "model.safetensors").stat().st_size / 2**20
-        said = (f"{kind} `{name}`, {dim}-D", card["data"], card["metric"], card["command"])
+        said = (
+            f"[{kind} `{name}`](#{_anchor(folder)}), {dim}-D",
+            card["data"],
+            card["metric"],
+            card["command"],
+        )
         lines.append(f"| {' | '.join(said)} | {_parameters(folder):,} | {size:.1f} MB |")
     return "\n".join(lines)
+
+
+def cards() -> str:
+    """The cards of all models, each under a heading of the page."""
+    texts = []
+    for folder in sorted(SHIPPED.glob("*-*")):
+        body = (folder / "README.md").read_text().split("---\n", 2)[2].strip()
+        head, _, rest = body.partition("\n")
+        texts.append(f"## {head.removeprefix('# ')} {{ #{_anchor(folder)} }}\n{rest}")
+    return "\n\n".join(texts)
+
+
+def _anchor(folder: Path) -> str:
+    return f"card-{folder.name}"
 
 
 def _card(folder: Path) -> dict[str, str]:

@@ -99,6 +99,12 @@ def test_a_completed_cloud_has_the_form_of_the_input(normalize):
     assert torch.equal(one[:9], CLOUDS[0])
 
 
+@pytest.mark.parametrize("kind", MODELS)
+def test_points_and_their_clouds_apart_are_one_line(kind):
+    with pytest.raises(ValueError, match="one pair"):
+        MODELS[kind]()(POINTS, BATCH)
+
+
 @pytest.mark.parametrize(
     "bad",
     [

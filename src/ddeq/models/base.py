@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from ddeq.adjoints import Adjoint, PhantomGradient
+from ddeq.errors import DdeqError
 from ddeq.measures.clouds import PointClouds, length_mask
 from ddeq.models.inputs import CloudsLike, as_clouds
 from ddeq.models.pretrained import Pretrained
@@ -182,6 +184,9 @@ def gaussian_particles(lengths: Tensor, dim: int, seed: int, like: Tensor) -> Po
     A cloud of ``n`` particles gets the first ``n`` of one stream, so it starts from the same ones
     wherever it stands in a batch and whatever stands beside it.
     """
+    if not isinstance(seed, Integral):
+        shown = type(seed).__name__
+        raise DdeqError(f"a seed is an integer, got {shown}; a ragged batch is one pair (x, batch)")
     size = max(int(lengths.max()), 1)
     stream = np.random.default_rng(seed).standard_normal((size, dim))
     points = torch.as_tensor(stream).to(like).expand(len(lengths), size, dim)
