@@ -1,6 +1,6 @@
-"""Settings of use of a completer of scans, on validation families; no test object is looked at.
+"""Settings of use of a completer, on held-out training clouds; no test cloud is looked at.
 
-``python experiments/completion_settings.py MODEL OUT --added 0.02``
+``python experiments/completion_settings.py MODEL OUT --data scans --added 0.02``
 
 - The threshold of "something is missing", and the logit from which the model is sure, such that
   whole clouds get ``--added`` new points per point in the mean, and as many clouds with a hole as
@@ -27,8 +27,19 @@ from ddeq.models import Completer
 from ddeq.models.sampling import Sampling
 from ddeq.nn import MissingShare
 from ddeq.protocol import Problem, problems
+from ddeq.training import PRESETS
+from ddeq.training.data import CloudData
 
-CUTS = ("balls", "view", "half", "brush")
+CUTS = {2: ("balls", "half", "brush"), 3: ("balls", "view", "half", "brush")}
+HELD_OUT = 600  # digits, of the 3,000 that training does not see
+
+
+def held_out(name: str) -> CloudDataset:
+    """Validation families of ``scans``, or held-out training digits."""
+    if name == "scans":
+        return load("scans", "validation")
+    recipe = replace(PRESETS["digits-completion"], data=name)
+    return CloudData(recipe).validation.subset(np.arange(HELD_OUT))
 
 
 def look(model: Completer, problem: Problem) -> tuple[float, float]:
@@ -85,7 +96,7 @@ def _mean_part(cut: dict[str, np.ndarray], low: float, width: float) -> float:
 def distances(model: Completer, data: CloudDataset) -> tuple[float, float]:
     """Mean and deviation of the logarithm of true over expected distances."""
     errors = []
-    for cut in ("balls", "view"):
+    for cut in CUTS[data.dim][:2]:
         for problem in problems(data, cut, 31):
             framed = FramedClouds.of([problem.shown], next(model.parameters()), model.proportions)
             found = model.fill(framed.x, torch.tensor([80]), 0)[0]
@@ -101,7 +112,9 @@ def distances(model: Completer, data: CloudDataset) -> tuple[float, float]:
 
 def thick(data: CloudDataset) -> float:
     """The 99th percentile of the thickness of partial clouds."""
-    values = [thickness(problem.shown) for cut in CUTS for problem in problems(data, cut, 31)]
+    values = [
+        thickness(problem.shown) for cut in CUTS[data.dim] for problem in problems(data, cut, 31)
+    ]
     return float(np.quantile(values, 0.99))
 
 
@@ -112,14 +125,16 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("out", type=Path)
     parser.add_argument("--added", type=float, default=0.02, help="on whole clouds, per point")
-    parser.add_argument("--candidates", type=int, default=1)
+    parser.add_argument("--data", default="scans", help="scans, or digits: mnist-pc, mnist-mini")
     args = parser.parse_args()
     torch.set_num_threads(1)
     model = Completer.from_pretrained(args.model)
-    model.sampling = Sampling(reads=288, group=80, candidates=args.candidates, solved=240)
-    data = load("scans", "validation")
+    data = held_out(args.data)
+    if data.dim == 3:
+        model.sampling = Sampling(reads=288, group=80, solved=320)
     whole = np.array([look(model, p) for seed in (21, 22) for p in problems(data, "whole", seed)])
-    cut = {name: np.array([look(model, p) for p in problems(data, name, 23)]) for name in CUTS}
+    cuts = CUTS[data.dim]
+    cut = {name: np.array([look(model, p) for p in problems(data, name, 23)]) for name in cuts}
     low, width, found = thresholds(whole, cut, args.added)
     assert isinstance(model.missing, MissingShare)
     model.missing.mlp.outer.bias[0] -= low

@@ -136,6 +136,21 @@ def test_the_estimated_number_does_not_depend_on_the_batch_where_it_is_rounded(s
     assert len(found) == 1
 
 
+def test_only_clouds_at_the_edge_of_rounding_are_encoded_twice(monkeypatch):
+    made = model("completer", estimate=True, solver=Picard(max_steps=1))
+    x, alone = clouds(100, 60, 30), []
+    share = float(made.shares(made.encode(x))[0].detach().double())
+    once = made._share_alone
+    monkeypatch.setattr(made, "_share_alone", lambda cloud: alone.append(len(cloud)) or once(cloud))
+    made.missing.ratio *= (math.floor(share * 100) + 0.25) / (share * 100)
+    made.counts(x[:1])
+    assert not alone
+    made.missing.ratio *= (math.floor(share * 100) + 0.5) / (math.floor(share * 100) + 0.25)
+    made.counts(x)
+    assert 100 in alone
+    assert len(alone) < 3
+
+
 def test_an_estimate_can_be_overruled_and_is_differentiable():
     made, x = model("completer", estimate=True), clouds(9, 4)
     assert made(x, counts=torch.tensor([3, 5])).lengths.tolist() == [3, 5]

@@ -28,7 +28,6 @@ OTHER = {
     "network.head_size": 8,
     "network.dropout": 0.25,
     "network.radii": [0.25, 0.5],
-    "network.pushforward": True,
     "network.groups": {"name": "Groups", "size": 8},
     "task.smoothing": 0.25,
     "adjoint.damping": 0.25,
@@ -98,7 +97,7 @@ def test_a_recipe_names_objects() -> None:
 def test_options_of_pictures() -> None:
     recipe = parse_recipe("mini-classification", ["--network.planes.size", "64"])
     assert isinstance(recipe.network, Network)
-    assert recipe.network.planes == Planes(size=64, widths=(16, 32, 64, 96))
+    assert recipe.network.planes == Planes(size=64, widths=(16, 32, 64, 128))
 
 
 def test_options_of_parts() -> None:

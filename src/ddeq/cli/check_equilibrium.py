@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["add_parser", "run"]
 
 _INSTEAD = {"mnist-pc": "mnist-mini"}  # what is always there, for a set that is not
+_MEANT = {"digits": "mnist-pc"}  # the data of weights that are called otherwise
 
 _DEFINITIONS = """
 Is the answer of a model a fixed point z = F(z), and the only one near? On held-out clouds:
@@ -116,6 +117,7 @@ def _data(args: argparse.Namespace, name: str) -> str:
 
     if args.data is not None:
         return str(args.data)
+    name = _MEANT.get(name, name)
     if name not in DATASETS:
         raise UsageError(f"which clouds shall {args.model} be checked on? Name them with --data")
     present = DATASETS[name].present(data_root(args.data_root))

@@ -151,9 +151,10 @@ def complete_cloud(
     framed = _framed(np.concatenate([seen, mirrored]), model, kept, size, hints)
     if count is None:
         count = hints.wanted(cloud, size)
+    f = model.encode(framed.x)
     if count is None:
-        count = int(model.counts(framed.x, framed.sizes))
-    f = hints.restrict(model.encode(framed.x), framed)
+        count = int(model.counts(framed.x, framed.sizes, f))
+    f = hints.restrict(f, framed)
     found = model.fill(framed.x, framed.sizes.new_tensor([count]), seed, watch, f)[0]
     inside = hints.inside(hints.back(framed.invert([found.points])[0]))
     found = found.rows(torch.from_numpy(np.flatnonzero(inside)))

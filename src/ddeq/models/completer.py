@@ -29,6 +29,8 @@ __all__ = ["MOST_ADDED", "Completer"]
 MOST_ADDED = 4_000_000
 """New points per cloud if no number is asked for: what memory is there for."""
 
+_EDGE = 1e-3  # far more than padding changes
+
 
 class Completer(FreeParticles):
     """Adds points to a partial cloud; every point of the input stays as it is.
@@ -104,15 +106,18 @@ class Completer(FreeParticles):
         """
         return self.points(self.latent(x, seed, counts)[0])
 
-    def counts(self, x: PointClouds, sizes: Tensor | None = None) -> Tensor:
+    def counts(
+        self, x: PointClouds, sizes: Tensor | None = None, f: EquilibriumMap | None = None
+    ) -> Tensor:
         """How many points are missing, up to :data:`MOST_ADDED`, ``(B,)``.
 
-        An estimate is made of each cloud by itself: rounded, it would differ by one where padding
-        changes its last bit, and so depend on the batch.
+        Padding changes the last bits of an estimate. Where these decide, at the edge of rounding,
+        the cloud is encoded once more by itself, so that the number does not depend on the batch.
 
         Args:
             x: See :meth:`forward`.
             sizes: How many points each cloud has, ``(B,)``, if ``x`` is a subsample.
+            f: What :meth:`encode` gives for ``x``, if it is at hand.
         """
         sizes = x.lengths if sizes is None else sizes
         shares = torch.full_like(sizes, self.ratio, dtype=torch.float64)
@@ -120,12 +125,22 @@ class Completer(FreeParticles):
         if self.missing is not None:
             least = self.missing.least
             with torch.no_grad():
-                shares = torch.cat([self._share_alone(cloud) for cloud in x]).to(shares)
+                f = self.encode(x) if f is None else f
+                shares = self.shares(f).to(shares)
+                for i in torch.nonzero(self._at_an_edge(f, x, shares * sizes))[:, 0].tolist():
+                    shares[i] = self._share_alone(x.to_list()[i])
         return (shares * sizes).round().long().clamp(least, MOST_ADDED)
 
+    def _at_an_edge(self, f: EquilibriumMap, x: PointClouds, wanted: Tensor) -> Tensor:
+        """Clouds whose number the rounding of a batch could change, ``(B,)`` bool."""
+        assert self.missing is not None
+        close = ((wanted % 1.0) - 0.5).abs() <= _EDGE + 1e-5 * wanted
+        close = close | self.missing.undecided(f.context.summary, f.context.peak, _EDGE)
+        return close & bool(len(x) > 1 or not x.mask.all())
+
     def _share_alone(self, cloud: Tensor) -> Tensor:
-        """The estimated share of one cloud ``(N, d)``, ``(1,)``."""
-        return self.shares(self.encode(PointClouds.from_tensor(cloud[None].to(self._like))))
+        """The estimated share of one cloud ``(N, d)``, ``()``."""
+        return self.shares(self.encode(PointClouds.from_tensor(cloud[None].to(self._like))))[0]
 
     def latent(
         self,
@@ -153,7 +168,7 @@ class Completer(FreeParticles):
             f = self.encode(x) if f is None else f
             if start is None:
                 if counts is None:
-                    counts = self.counts(x).clamp(max=self.sampling.solved)
+                    counts = self.counts(x, f=f).clamp(max=self.sampling.solved)
                 noise = self.noise(self._counts(x, counts), seed)
                 f = f.mark(noise.points)
                 start = self.start(x, noise, f)
@@ -206,8 +221,9 @@ class Completer(FreeParticles):
         """
         with full_precision(self._like):
             framed = FramedClouds.of(clouds, self._like, self.proportions)
-        counts = self._counts(framed.x, counts, framed.sizes)
-        found = framed.invert([part.points for part in self.fill(framed.x, counts, seed)])
+        f = self.encode(framed.x)
+        counts = self._counts(framed.x, counts, framed.sizes, f)
+        found = framed.invert([part.points for part in self.fill(framed.x, counts, seed, f=f)])
         return [upsample(new, int(n), seed) for new, n in zip(found, counts, strict=True)]
 
     @torch.no_grad()
@@ -231,9 +247,15 @@ class Completer(FreeParticles):
         """
         return fill(self, x, counts.clamp(max=self.sampling.solved), seed, watch, f)
 
-    def _counts(self, x: PointClouds, counts: Tensor | None, sizes: Tensor | None = None) -> Tensor:
+    def _counts(
+        self,
+        x: PointClouds,
+        counts: Tensor | None,
+        sizes: Tensor | None = None,
+        f: EquilibriumMap | None = None,
+    ) -> Tensor:
         if counts is None:
-            return self.counts(x, sizes)
+            return self.counts(x, sizes, f)
         if counts.shape != (len(x),) or not bool((counts >= 0).all()):
             raise DdeqError(f"counts must be {len(x)} integers, none negative, one per cloud")
         return counts.to(x.lengths)

@@ -31,6 +31,10 @@ class BoundedShare(MLP):
         """Read off the mean of the encoded points, ``(B, p), (B, p) -> (B,)``; always sure."""
         return self.ratio * self(mean[:, None])[:, 0, 0].tanh().exp()
 
+    def undecided(self, mean: Tensor, peak: Tensor, margin: float) -> Tensor:
+        """Clouds within a margin of a jump of the share, ``(B,)`` bool; there is no jump."""
+        return mean.new_zeros(len(mean), dtype=torch.bool)
+
     def loss(self, mean: Tensor, peak: Tensor, truth: Tensor) -> Tensor:
         """``log(share / truth)^2`` where something is missing, ``(B,)``."""
         some = truth > 0
@@ -74,6 +78,10 @@ class MissingShare(nn.Module):
         logit, log_share = self(mean, peak)
         part = (logit / sure).clamp(max=1.0) if sure > 0 else 1.0
         return torch.where(logit > 0, part * log_share.exp(), 0.0)
+
+    def undecided(self, mean: Tensor, peak: Tensor, margin: float) -> Tensor:
+        """Clouds whose logit lies within a margin of 0, where the share jumps, ``(B,)`` bool."""
+        return self(mean, peak)[0].abs() <= margin
 
     def loss(self, mean: Tensor, peak: Tensor, truth: Tensor) -> Tensor:
         """Cross entropy of "something is missing", and the squared log error where it is, ``(B,)``.

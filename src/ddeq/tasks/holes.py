@@ -183,7 +183,7 @@ class Holes(Completion):
     ) -> PointClouds:
         """The end of a path from a Gaussian start, attached by one application."""
         noise = rng.standard_normal((*z.points.shape[:2], x.dim))
-        noise *= np.exp(rng.normal(0.0, 0.5, (len(z), 1, 1)))
+        noise *= np.exp(rng.normal(0.3, 0.7, (len(z), 1, 1)))
         with torch.no_grad():
             other = model.start(x, z.with_points(torch.from_numpy(noise).to(z.points)))
             fixed = f.detach()

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 from ddeq.adjoints import PhantomGradient
-from ddeq.nn import Groups, Network, Planes
+from ddeq.nn import Network, Planes
 from ddeq.solvers import Picard, WassersteinFlow
 from ddeq.tasks import Classification, Completion, Holes, PCNHolesTask, PCNTask, Task
 from ddeq.training.recipe import Recipe
@@ -31,10 +31,11 @@ _PAPER_DEEP = replace(_PAPER, network=Network(head_size=4, cross_layers=3, dropo
 _PAPER_COMPLETION = Completion(own_frame=0.0, estimate=False, free_weight=0.0, residual_weight=0.0)
 
 _READS_PICTURES = Network(
+    pushforward=True,
     head_size=16,
     cross_layers=1,
     dropout=0.0,
-    planes=Planes(widths=(16, 32, 64, 96)),
+    planes=Planes(size=32, widths=(16, 32, 64, 128)),
     marks=2,
     expansion=2,
 )
@@ -51,13 +52,12 @@ _SHAPES = replace(
     _PICTURES,
     task=Classification(smoothing=0.2, azimuth=True, mean=True, guide=0.5),
     data="modelnet40",
-    # the shipped weights had 42 epochs more, from these on, at a learning rate of 7e-3
-    network=replace(_READS_PICTURES, planes=None, fourier=5, groups=Groups()),
-    learning_rate=1e-2,
+    network=replace(_READS_PICTURES, planes=Planes(size=64, stride=2, widths=(16, 32, 64, 128))),
+    learning_rate=7e-3,
     weight_decay=2e-2,
-    epochs=19,
+    epochs=48,
     batch_size=32,
-    max_points=600,
+    max_points=100_000,
     validation=0.03,
 )
 
@@ -70,22 +70,23 @@ _COMPLETION = Recipe(
     replay=6,
 )
 
+_READS_HOLES = Network(
+    head_size=32,
+    cross_layers=2,
+    dropout=0.0,
+    fourier=4,
+    radii=(0.15, 0.3, 0.6),
+    x_layers=3,
+    marks=3,
+    near=True,
+    rims=True,
+    proposals=2,
+    edges=True,
+)
 _HOLES = Recipe(
     task=Holes(),
     data="scans",
-    network=Network(
-        head_size=32,
-        cross_layers=2,
-        dropout=0.0,
-        fourier=4,
-        radii=(0.15, 0.3, 0.6),
-        x_layers=3,
-        marks=3,
-        near=True,
-        rims=True,
-        proposals=2,
-        edges=True,
-    ),
+    network=_READS_HOLES,
     solver=Picard(40, 1e-4),
     learning_rate=3e-3,
     warmup=100,
@@ -138,11 +139,6 @@ PRESETS: dict[str, Recipe] = {
         # shapes as they stand, as in the paper
         task=Classification(smoothing=0.2, mean=True, guide=0.5),
         data="modelnet40-s",
-        network=replace(
-            _READS_PICTURES, planes=Planes(size=64, stride=2, widths=(16, 32, 64, 128))
-        ),
-        epochs=34,
-        max_points=100_000,
     ),
     "modelnet8-completion": replace(
         _COMPLETION, data="modelnet8", epochs=45, batch_size=32, augment=True, max_points=256
@@ -154,6 +150,7 @@ PRESETS: dict[str, Recipe] = {
         _HOLES,
         task=Holes(told=0.5, particles=40, reads=0),
         data="mnist-mini",
+        network=replace(_READS_HOLES, fourier=5, marks=2, edges=False),
         epochs=20,
         batch_size=28,
     ),
