@@ -64,7 +64,7 @@ def test_a_cloud_without_colours_gets_some(weights: Path, tmp_path: Path) -> Non
 
 @pytest.fixture
 def nothing_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def counts(self: object, x: ddeq.PointClouds, sizes: object = None) -> torch.Tensor:
+    def counts(self: object, x: ddeq.PointClouds, *_: object) -> torch.Tensor:
         return torch.zeros(len(x), dtype=torch.long)
 
     monkeypatch.setattr(ddeq.Completer, "counts", counts)

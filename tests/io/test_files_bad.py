@@ -97,7 +97,7 @@ BAD = [
     ("text.stl", b"1 2 3\n", "not an STL"),
     ("cut.stl", bytes(80) + struct.pack("<I", 3) + bytes(60), "90 bytes are missing"),
     ("cut.stl", b"solid a\nfacet\nvertex 1 2 3\nvertex 1 2 4\n", "whole triangles"),
-    ("scan.e57", b"ASTM-E57", ".e57", ".npz .obj .off .pcd .ply"),
+    ("scan.fbx", b"Kaydara", ".fbx", ".npz .obj .off .pcd .ply"),
     ("scan.ply.gz", b"\x1f\x8b", "not a whole gzip file"),
     ("scan.xyz", gzip.compress(b"1 2 3\n", mtime=0), "named .gz"),
 ]  # fmt: skip

@@ -172,11 +172,11 @@ def _complete_one(cloud: CloudFile, target: Path, args: argparse.Namespace) -> s
 def _write(cloud: CloudFile, result: Completion, target: Path, args: argparse.Namespace) -> None:
     """Writes the cloud and its new points, or these alone, each with its attributes."""
     from ddeq.io.attributes import extend_attributes
-    from ddeq.io.files import write_cloud
+    from ddeq.io.files import has_fields, write_cloud
 
     new, count, rest = result.new, len(cloud.points), dict(cloud.attributes)
     full = np.concatenate([cloud.points, new])
-    if result.confidence is not None:
+    if result.confidence is not None and has_fields(target):
         given = rest.get("confidence", np.ones(count, dtype=np.float32))
         rest["confidence"] = np.concatenate([given, result.confidence.astype(given.dtype)])
     if args.only_new:

@@ -29,17 +29,14 @@ from ddeq.inference import (
     completer_for,
 )
 from ddeq.io.files import READABLE, write_cloud
-from ddeq.viz.films import write_film
+from ddeq.viz.films import ready_films, write_film
 from ddeq.viz.gliding import glide
 from ddeq.viz.turning import Film
 
-__all__ = ["FILMS", "FORMATS", "MAX_UPLOAD", "PATIENCE", "Engine"]
+__all__ = ["FORMATS", "MAX_UPLOAD", "PATIENCE", "Engine"]
 
 FORMATS = ("ply", "csv", "npy", "xyz", "pcd")
 """Of the file that the result is downloaded as."""
-
-FILMS = ("gif", "html")
-"""Of the file that the flow is downloaded as."""
 
 MAX_UPLOAD = 32 * 2**20
 """Bytes of a cloud file."""
@@ -66,6 +63,7 @@ class Engine:
         self.lock = threading.Lock()
         self.samples = Samples(seed)
         self.reader = Reader()
+        self.films = tuple(ending[1:] for ending in ready_films())
         self.last: tuple[bytes, Completion] | None = None
 
     def about(self) -> dict[str, Any]:
@@ -80,7 +78,7 @@ class Engine:
             "canvas": CANVAS,
             "radius": PARTIAL_RADIUS,
             "formats": FORMATS,
-            "films": FILMS,
+            "films": self.films,
             "readable": list(READABLE),
             "max_upload": MAX_UPLOAD,
             **ready,
@@ -177,9 +175,9 @@ class Engine:
     def film(self, request: dict[str, Any]) -> tuple[bytes, str]:
         """The bytes of a film of how the new points of ``complete`` come, and its name.
 
-        A GIF of a solid cloud turns it once; a page has a slider and turns under the finger.
+        A GIF or MP4 of a solid cloud turns it once; a page has a slider and turns under the finger.
         """
-        ending = checks.choice(request.get("format"), FILMS, "The film")
+        ending = checks.choice(request.get("format"), self.films, "The film")
         kept, result = self._completed(request)
         if not len(result.new):
             raise RefusedError("Nothing is missing here, so there is no flow to show.", 422)

@@ -44,6 +44,7 @@ __all__ = [
     "CloudFile",
     "CloudFileError",
     "check_target",
+    "has_fields",
     "is_readable",
     "is_writable",
     "read_cloud",
@@ -52,6 +53,7 @@ __all__ = [
 
 READABLE = Suffixes(READERS)
 WRITABLE = Suffixes(WRITERS)
+_WITH_FIELDS = (".ply", ".pcd", ".csv", ".npz")
 _COMPRESSED = (".bz2", ".xz", ".zst", ".zip", ".7z")
 
 
@@ -65,6 +67,14 @@ def is_writable(path: str | os.PathLike[str]) -> bool:
     return format_of(Path(path)) in WRITABLE
 
 
+def has_fields(path: str | os.PathLike[str]) -> bool:
+    """Whether the format writes any numbers per point under their names, also a mark of new ones.
+
+    xyz and txt have room for further columns, but a reader expects none that were not there.
+    """
+    return format_of(Path(path)) in _WITH_FIELDS
+
+
 @dataclass(frozen=True)
 class CloudFile:
     """A cloud read from a file.
@@ -74,7 +84,7 @@ class CloudFile:
         path: the file.
         kind: one line for people, such as ``"PLY binary, 1,204 points, 3-D"``.
         attributes: other numbers per point by name, (N,) each, as the file stores them: ``red``,
-            ``nx``, ``intensity``, ... (ply, pcd, las).
+            ``nx``, ``intensity``, ....
     """
 
     points: np.ndarray
@@ -199,8 +209,9 @@ def write_cloud(
         path: the file to make.
         points: (N, d), d = 2 or 3, finite; float32 and float64 are kept as they are.
         new_from: row of the first new point; None marks nothing.
-        attributes: other numbers per point by name, as `CloudFile` has them; ply and pcd keep
-            them. Points beyond their length, the new ones, get those of the point next to them.
+        attributes: other numbers per point by name, as `CloudFile` has them; off and obj keep
+            colours only, npy nothing. Points beyond their length, the new ones, get those of the
+            point next to them.
         force: replace an existing file.
 
     Raises:

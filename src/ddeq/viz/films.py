@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
+from ddeq.errors import DdeqError
 from ddeq.viz.animation import write_animation, write_frames
 from ddeq.viz.drawing import as_points
 from ddeq.viz.gliding import glide
-from ddeq.viz.moving import MOVING
+from ddeq.viz.moving import MOVING, check_moving
 from ddeq.viz.turning import Film, write_turning
 
-__all__ = ["FILMS", "write_film"]
+__all__ = ["FILMS", "ready_films", "write_film"]
 
 FILMS = (".html", *MOVING)
 """Endings of the files."""
+
+
+def ready_films() -> tuple[str, ...]:
+    """Those of :data:`FILMS` for which nothing has to be installed."""
+    ready = []
+    for ending in FILMS:
+        with suppress(DdeqError):
+            check_moving(f"film{ending}")
+            ready.append(ending)
+    return tuple(ready)
 
 
 def write_film(

@@ -2,7 +2,7 @@
 
 A module enters its functions with ``@reads(".suffix")`` and, where the format can hold a bare
 cloud, ``@writes(".suffix")``; every module of this folder is loaded. They need numpy and the
-standard library only, `las` apart.
+standard library only, `las` and `e57` apart.
 """
 
 from importlib import import_module

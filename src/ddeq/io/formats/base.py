@@ -15,6 +15,8 @@ from ddeq.errors import DdeqError
 # Larger integers have no exact float64, so reading them would move points.
 _EXACT_INTEGER = 2**53
 _MAX_LINE = 1 << 20
+COLOURS, NORMALS = ("red", "green", "blue"), ("nx", "ny", "nz")
+"""Names of attributes; colours are bytes wherever a format leaves it open."""
 
 
 class CloudFileError(DdeqError):
@@ -235,6 +237,18 @@ def read_fields(
 def is_plain(name: str) -> bool:
     """Whether a header of text can hold the name of an attribute."""
     return name.isascii() and name.isprintable() and len(name.split()) == 1
+
+
+def as_colours(values: np.ndarray) -> dict[str, np.ndarray]:
+    """Columns of a colour, ``(N, >= 3)``, as attributes in bytes.
+
+    Fractions count from 0 to 1. A colour that some points do not have is left out.
+    """
+    values = values[:, :3]
+    if not np.isfinite(values).all() or (values < 0).any() or (values > 255).any():
+        return {}
+    whole = values if values.dtype.kind in "iub" or (values > 1).any() else 255 * values
+    return dict(zip(COLOURS, np.round(whole).astype(np.uint8).T, strict=True))
 
 
 def native(column: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from ddeq.io.formats.base import Parsed, Source, exact_float, reads
+from ddeq.io.formats.base import NORMALS, Parsed, Source, as_colours, exact_float, reads
 from ddeq.io.formats.surface import fan
 
 _JSON, _BINARY = 0x4E4F534A, 0x004E4942
@@ -72,6 +72,7 @@ class _Document:
         """All points, and the triangles when they are wanted."""
         points: list[np.ndarray] = []
         triangles: list[np.ndarray] = []
+        extras: list[dict[str, np.ndarray]] = []
         total = faces = 0
         for matrix, primitive in self._primitives():
             part = self._accessor(primitive["attributes"]["POSITION"], 3)
@@ -87,11 +88,32 @@ class _Document:
             total += len(part)
             self.source.check_count(total, "vertices")
             points.append(part)
+            extras.append(self._extras(primitive["attributes"], matrix, len(part)))
         if not points:
             raise self.source.error("has no mesh in its scene")
         cut = np.concatenate(triangles) if triangles else None
         note = "mesh vertices" if faces else ""
-        return Parsed(np.concatenate(points), self.label, note, cut)
+        shared = [name for name in extras[0] if all(name in extra for extra in extras)]
+        attributes = {name: np.concatenate([extra[name] for extra in extras]) for name in shared}
+        return Parsed(np.concatenate(points), self.label, note, cut, attributes)
+
+    def _extras(
+        self, named: dict[str, int], matrix: np.ndarray | None, count: int
+    ) -> dict[str, np.ndarray]:
+        """Normals, turned as the points are, and colours in bytes, of a primitive that has them."""
+        found: dict[str, np.ndarray] = {}
+        if "NORMAL" in named:
+            normals = self._accessor(named["NORMAL"], 3)
+            if matrix is not None:
+                normals = normals @ np.linalg.pinv(matrix[:3, :3])
+            length = np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-12)
+            found |= dict(zip(NORMALS, (normals / length).astype(np.float32).T, strict=True))
+        if "COLOR_0" in named:
+            width = _WIDTHS[self.json["accessors"][named["COLOR_0"]]["type"]]
+            found |= as_colours(np.clip(self._accessor(named["COLOR_0"], width), 0, 1))
+        if any(len(values) != count for values in found.values()):
+            raise self.source.error("has other numbers of colours or normals than of vertices")
+        return found
 
     def _primitives(self) -> Iterator[tuple[np.ndarray | None, dict[str, Any]]]:
         """Each primitive with the matrix of its node; None stands for the identity."""

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import BinaryIO
 
 import numpy as np
 
-from ddeq.io.formats.base import Content, Field, Parsed, Source, read_fields, reads, writes
+from ddeq.io.formats.base import (
+    COLOURS,
+    NORMALS,
+    Content,
+    Field,
+    Parsed,
+    Source,
+    as_colours,
+    read_fields,
+    reads,
+    writes,
+)
 from ddeq.io.formats.rows import Line, RowLayout, read_rows, significant
 from ddeq.io.formats.surface import Polygons
-from ddeq.io.formats.text import format_rows, mark
+from ddeq.io.formats.text import format_rows
 
 _XYZ = RowLayout(columns=(0, 1, 2))
 _STL_HEADER, _STL_ROW = 84, 50
+_GREY, _ORANGE = (0.6, 0.6, 0.6), (1.0, 0.5, 0.05)
 _OFF_KEYWORD = re.compile(r"(ST)?(C)?(N)?(4)?(n)?OFF", re.ASCII)
 
 
@@ -23,19 +36,26 @@ def read_off(source: Source) -> Parsed:
     """OFF and its variants with colours or normals; ``OFF490 518 0`` on one line is fine."""
     source.check_text("an OFF file")
     lines = significant(source.lines())
-    count, faces = _off_counts(source, lines)
+    count, faces, normals, colours = _off_counts(source, lines)
+    more = 3 * (normals + colours)  # columns
     # "0 0 0" and a line break is the shortest vertex, the last line may lack the break.
     source.check_bytes(count, 6, -1, "vertices")
     source.check_count(count, "vertices")
-    points = read_rows(source, lines, _XYZ, count)
+    table = read_rows(source, lines, RowLayout((0, 1, 2), extra=tuple(range(3, 3 + more))), count)
+    attributes: dict[str, np.ndarray] = {}
+    if more and normals and np.isfinite(table[:, 3:6]).all():
+        attributes |= dict(zip(NORMALS, table[:, 3:6].T, strict=True))
+    if more and colours:
+        attributes |= as_colours(table[:, -3:])
     triangles = None
     if source.want_faces:
         triangles = _off_faces(source, lines, faces).triangles(count, source)
-    return Parsed(points, "OFF", "mesh vertices" if faces else "", triangles)
+    note = "mesh vertices" if faces else ""
+    return Parsed(table[:, :3], "OFF", note, triangles, attributes)
 
 
-def _off_counts(source: Source, lines: Iterator[Line]) -> tuple[int, int]:
-    """The numbers of vertices and faces."""
+def _off_counts(source: Source, lines: Iterator[Line]) -> tuple[int, int, bool, bool]:
+    """The numbers of vertices and faces, and whether normals and colours follow coordinates."""
     _, line = next(lines, (0, ""))
     keyword = _OFF_KEYWORD.match(line)
     if keyword is None:
@@ -50,7 +70,7 @@ def _off_counts(source: Source, lines: Iterator[Line]) -> tuple[int, int]:
     words = rest.split()
     if len(words) < 2 or not (words[0].isdecimal() and words[1].isdecimal()):
         raise source.error("its OFF header does not give the numbers of vertices and faces")
-    return int(words[0]), int(words[1])
+    return int(words[0]), int(words[1]), bool(keyword.group(3)), bool(keyword.group(2))
 
 
 def _off_faces(source: Source, lines: Iterator[Line], faces: int) -> Polygons:
@@ -80,7 +100,7 @@ def _corners(source: Source, number: int, words: list[str], size: int) -> list[i
 
 @reads(".obj")
 def read_obj(source: Source) -> Parsed:
-    """The ``v`` lines of an OBJ file (weights and colours behind x y z are left out)."""
+    """The ``v`` lines of an OBJ file, with colours behind x y z if all of them have some."""
     source.check_text("an OBJ file")
     polygons = Polygons()
     has_faces = False
@@ -98,9 +118,15 @@ def read_obj(source: Source) -> Parsed:
                 if source.want_faces:
                     polygons.add(_obj_face(source, number, line, seen))
 
-    points = read_rows(source, vertices(significant(source.lines(), ("#",))), _XYZ)
+    lines = vertices(significant(source.lines(), ("#",)))
+    first = next(lines, (0, ""))
+    coloured = len(first[1].split()) >= 6
+    layout = RowLayout((0, 1, 2), extra=(3, 4, 5)) if coloured else _XYZ
+    table = read_rows(source, chain([first] if first[0] else [], lines), layout)
+    points = table[:, :3]
     triangles = polygons.triangles(len(points), source) if source.want_faces else None
-    return Parsed(points, "OBJ", "mesh vertices" if has_faces else "", triangles)
+    attributes = as_colours(table[:, 3:]) if coloured else {}
+    return Parsed(points, "OBJ", "mesh vertices" if has_faces else "", triangles, attributes)
 
 
 def _obj_face(source: Source, number: int, line: str, seen: int) -> list[int]:
@@ -148,16 +174,25 @@ def _stl_ascii(source: Source) -> np.ndarray:
 
 @writes(".off")
 def write_off(out: BinaryIO, cloud: Content) -> None:
-    """Vertices without faces; z = 0 for 2-D clouds; no place for a mark."""
-    out.write(f"OFF\n{len(cloud.points)} 0 0\n".encode("ascii"))
-    out.writelines(format_rows(_in_space(cloud.points), " "))
+    """Vertices without faces, with colours if they have some; z = 0 for 2-D clouds; no marks."""
+    colours = [cloud.attributes[name] for name in COLOURS if name in cloud.attributes]
+    keyword = "COFF" if len(colours) == 3 else "OFF"
+    columns = [*colours, np.full(len(cloud.points), 255)] if len(colours) == 3 else []
+    out.write(f"{keyword}\n{len(cloud.points)} 0 0\n".encode("ascii"))
+    out.writelines(format_rows(_in_space(cloud.points), " ", columns=columns))
 
 
 @writes(".obj")
 def write_obj(out: BinaryIO, cloud: Content) -> None:
-    """``v`` lines; z = 0 for 2-D clouds; marked clouds carry colours (grey, new orange)."""
-    endings = None if cloud.new is None else mark(cloud.new, " 0.6 0.6 0.6", " 1.0 0.5 0.05")
-    out.writelines(format_rows(_in_space(cloud.points), " ", prefix="v ", endings=endings))
+    """``v`` lines with the cloud's colours; z = 0 for 2-D clouds.
+
+    Marked clouds without colours of their own get some: input points grey, new ones orange.
+    """
+    colours = [cloud.attributes[name] / 255 for name in COLOURS if name in cloud.attributes]
+    if len(colours) < 3:
+        old_new = zip(_GREY, _ORANGE, strict=True)
+        colours = [] if cloud.new is None else [np.where(cloud.new, b, a) for a, b in old_new]
+    out.writelines(format_rows(_in_space(cloud.points), " ", prefix="v ", columns=colours))
 
 
 def _in_space(points: np.ndarray) -> np.ndarray:

@@ -112,18 +112,19 @@ def _parse_block(source: Source, block: list[Line], layout: RowLayout) -> np.nda
 def _parse_slowly(source: Source, block: list[Line], layout: RowLayout) -> np.ndarray:
     table = np.full((len(block), len(layout.all)), np.nan)
     needed = layout.width or max(layout.columns) + 1
-    for row, (number, text) in enumerate(block):
-        fields = split_fields(text, layout.delimiter)
+    for row, (number, line) in enumerate(block):
+        fields = split_fields(line, layout.delimiter)
         if len(fields) < needed or layout.width not in (None, len(fields)):
             raise source.error(
                 f"line {number} has {len(fields)} columns where {needed} are expected; "
                 "every row needs the same columns"
             )
         for i, column in enumerate(layout.all):
-            if is_number(fields[column]):
-                table[row, i] = float(fields[column])
+            text = fields[column] if column < len(fields) else ""
+            if is_number(text):
+                table[row, i] = float(text)
             elif column in layout.columns:
-                raise source.error(_not_a_number(number, fields[column]))
+                raise source.error(_not_a_number(number, text))
     return table
 
 

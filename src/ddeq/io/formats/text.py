@@ -8,7 +8,16 @@ from typing import BinaryIO
 
 import numpy as np
 
-from ddeq.io.formats.base import Content, Parsed, Source, reads, writes
+from ddeq.io.formats.base import (
+    COLOURS,
+    NORMALS,
+    Content,
+    Parsed,
+    Source,
+    is_plain,
+    reads,
+    writes,
+)
 from ddeq.io.formats.rows import Line, RowLayout, is_number, read_rows, significant, split_fields
 
 _AXES = ("x", "y", "z")
@@ -22,7 +31,7 @@ def read(source: Source) -> Parsed:
     A header line naming columns ``x, y[, z]`` picks those wherever they stand (also when it is
     a comment right above the rows, as CloudCompare and ``numpy.savetxt`` write it). Otherwise
     the first three columns are taken. A first line with a single integer is the number of
-    points (pts files, CloudCompare).
+    points (pts files, CloudCompare). Other columns of numbers are attributes, see `_named`.
     """
     source.check_text("a text table")
     lines = source.lines()
@@ -30,13 +39,16 @@ def read(source: Source) -> Parsed:
     if first is None:
         raise source.error("holds no points")
     layout, note = _layout(source, names, first)
-    points = read_rows(source, chain([first], significant(lines)), layout)
-    if promised is not None and promised != len(points):
+    table = read_rows(source, chain([first], significant(lines)), layout)
+    if promised is not None and promised != len(table):
         raise source.error(
-            f"is cut off or damaged: it promises {promised:,} points and holds {len(points):,}"
+            f"is cut off or damaged: it promises {promised:,} points and holds {len(table):,}"
         )
     label = "CSV text" if source.path.suffix.lower() == ".csv" else "text"
-    return Parsed(points, label, note)
+    dim = len(layout.columns)
+    others = table[:, dim:]
+    called = [names[i] for i in layout.extra] if names else guess_names(others, dim)
+    return Parsed(table[:, :dim], label, note, attributes=text_attributes(others, called))
 
 
 def _preamble(lines: Iterator[Line]) -> tuple[list[str] | None, int | None, Line | None]:
@@ -90,7 +102,9 @@ def _layout(source: Source, names: list[str] | None, first: Line) -> tuple[RowLa
             )
         columns = tuple(names.index(axis) for axis in _AXES if axis in names)
         note = "" if width == len(columns) else f"columns {', '.join(_AXES[: len(columns)])}"
-        return RowLayout(columns, width, delimiter), note
+        others = (i for i, name in enumerate(names) if i not in columns and names.index(name) == i)
+        extra = tuple(i for i in others if is_plain(names[i]))
+        return RowLayout(columns, width, delimiter, extra), note
     usable = width - 1 if fields[-1] == "" else width  # a separator at the end of each row
     if usable < 2:
         raise source.error(
@@ -99,11 +113,47 @@ def _layout(source: Source, names: list[str] | None, first: Line) -> tuple[RowLa
         )
     dim = min(usable, 3)
     note = f"first 3 of {usable} columns" if usable > 3 else ""
-    return RowLayout(tuple(range(dim)), width, delimiter), note
+    return RowLayout(tuple(range(dim)), width, delimiter, tuple(range(dim, usable))), note
+
+
+def guess_names(others: np.ndarray, dim: int) -> list[str]:
+    """Names for the columns behind the coordinates, ``(N, k)``, of a file that gives none.
+
+    Three whole numbers up to 255 are a colour, also behind an intensity as in pts files; three
+    numbers of unit length are a normal. Any other column is called by its place, from 1.
+    """
+    width = others.shape[1]
+    if dim == 3 and width in (3, 4) and _are_bytes(others[:, -3:]):
+        return [*(("intensity",) if width == 4 else ()), *COLOURS]
+    if dim == 3 and width == 3 and np.allclose(np.linalg.norm(others, axis=1), 1, atol=1e-2):
+        return list(NORMALS)
+    return [f"column{dim + i + 1}" for i in range(width)]
+
+
+def text_attributes(others: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """Columns of text, ``(N, k)``, as attributes; one without any number is left out.
+
+    Colours become bytes, other whole numbers integers, so that they are written as they were.
+    """
+    found: dict[str, np.ndarray] = {}
+    for name, column in zip(names, others.T, strict=True):
+        if np.isnan(column).all():
+            continue
+        if name in COLOURS and _are_bytes(column):
+            found[name] = column.astype(np.uint8)
+        elif np.isfinite(column).all() and (abs(column) < 2**31).all() and not (column % 1).any():
+            found[name] = column.astype(np.int32)
+        else:
+            found[name] = column.copy()
+    return found
+
+
+def _are_bytes(values: np.ndarray) -> bool:
+    return bool(((values >= 0) & (values <= 255) & (values % 1 == 0)).all())
 
 
 def format_rows(
-    points: np.ndarray, separator: str, prefix: str = "", endings: Sequence[str] | None = None
+    points: np.ndarray, separator: str, prefix: str = "", columns: Sequence[np.ndarray] = ()
 ) -> Iterator[bytes]:
     """Rows of text whose numbers read back as the same values, in blocks.
 
@@ -112,37 +162,52 @@ def format_rows(
 
     Args:
         points: (N, d) floats.
-        separator: between coordinates.
+        separator: between numbers.
         prefix: before each row.
-        endings: a text behind each row; see `mark`.
+        columns: further numbers of each row, (N,) each.
     """
-    dim = points.shape[1]
     for start in range(0, len(points), _WRITE_ROWS):
-        block = points[start : start + _WRITE_ROWS]
-        numbers = iter(map(repr, block.astype(np.float64).ravel().tolist()))
-        rows = (prefix + separator.join(row) for row in zip(*[numbers] * dim, strict=True))
-        if endings is not None:
-            tails = endings[start : start + _WRITE_ROWS]
-            rows = (row + tail for row, tail in zip(rows, tails, strict=True))
-        yield ("\n".join(rows) + "\n").encode("ascii")
+        rows = slice(start, start + _WRITE_ROWS)
+        cells = [_cells(column[rows]) for column in (*points.T, *columns)]
+        texts = (prefix + separator.join(row) for row in zip(*cells, strict=True))
+        yield ("\n".join(texts) + "\n").encode("ascii")
 
 
-def mark(new: np.ndarray, old_text: str, new_text: str) -> list[str]:
-    """A text per row, by whether the row is new."""
-    return [new_text if flag else old_text for flag in new.tolist()]
+def _cells(values: np.ndarray) -> Iterator[str]:
+    """Numbers as text: whole ones without a point if that is their type."""
+    wide = values.astype(np.float64) if values.dtype.kind == "f" else values.astype(np.int64)
+    return map(repr, wide.tolist())
+
+
+def written_columns(cloud: Content) -> dict[str, np.ndarray]:
+    """The attributes that a table can name; ``new`` as the cloud is marked now."""
+    taken = {*_AXES, *(() if cloud.new is None else ("new",))}
+    return {
+        name: values
+        for name, values in cloud.attributes.items()
+        if name not in taken and is_plain(name) and not set(name) & set(",;#/\"'")
+    }
 
 
 @writes(".xyz", ".txt")
 def write_plain(out: BinaryIO, cloud: Content) -> None:
-    """Coordinates separated by blanks; the format has no place for a mark."""
-    out.writelines(format_rows(cloud.points, " "))
+    """Numbers separated by blanks, under a comment that names attributes if there are some.
+
+    The format has no place for a mark.
+    """
+    columns = written_columns(cloud)
+    if columns:
+        header = " ".join([*_AXES[: cloud.points.shape[1]], *columns])
+        out.write(f"# {header}\n".encode("ascii"))
+    out.writelines(format_rows(cloud.points, " ", columns=list(columns.values())))
 
 
 @writes(".csv")
 def write_csv(out: BinaryIO, cloud: Content) -> None:
-    """A header ``x,y[,z]`` and rows; column ``new`` is 1 for new points."""
-    points, new = cloud.points, cloud.new
-    header = ",".join(_AXES[: points.shape[1]]) + ("" if new is None else ",new")
+    """A header ``x,y[,z]`` with the attributes, and rows; column ``new`` is 1 for new points."""
+    columns = written_columns(cloud)
+    if cloud.new is not None:
+        columns["new"] = cloud.new
+    header = ",".join([*_AXES[: cloud.points.shape[1]], *columns])
     out.write(f"{header}\n".encode("ascii"))
-    endings = None if new is None else mark(new, ",0", ",1")
-    out.writelines(format_rows(points, ",", endings=endings))
+    out.writelines(format_rows(cloud.points, ",", columns=list(columns.values())))
