@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ddeq.data import CloudDataset, collate, collate_partial
+from ddeq.data.holes import HoleDataset, collate_holes
 from ddeq.errors import DdeqError
 from ddeq.measures.clouds import PointClouds
 from ddeq.measures.metrics import accuracy, wasserstein2
@@ -67,8 +68,9 @@ def pose(model: EquilibriumModel, data: CloudDataset, clouds: int = 64, seed: in
     """The problem that a model solves on held-out clouds.
 
     Args:
-        model: A classifier, a regressor or a completer; a completer is told the frame of the whole
-            and how many points are missing.
+        model: A classifier, a regressor or a completer; a completer is told how many points are
+            missing, and the frame of the whole unless it is made for that of the visible part
+            (``proportions``).
         data: Where the clouds are drawn from, without replacement.
         clouds: ``B``.
         seed: Of that draw, of what is removed, and of particles and marks.
@@ -90,13 +92,14 @@ def pose(model: EquilibriumModel, data: CloudDataset, clouds: int = 64, seed: in
 
 
 def _completion(model: Completer, data: CloudDataset, seed: int) -> Problem:
-    tasks = partial_tasks(data, seed=seed)
-    batch = collate_partial([tasks[i] for i in range(len(tasks))])
-    x, counts = batch.partial, batch.removed.lengths
+    x, removed = _own_frame(data, seed) if model.proportions else _told_frame(data, seed)
+    counts = removed.lengths
+    if model.sampling.group:
+        counts = counts.clamp(max=model.sampling.group)
     f = model.encode(x).mark(model.noise(counts, seed).points)
 
     def distance(z: PointClouds) -> Tensor:
-        return wasserstein2(model.points(z), batch.removed)
+        return wasserstein2(model.points(z), removed)
 
     return Problem(
         f,
@@ -108,6 +111,21 @@ def _completion(model: Completer, data: CloudDataset, seed: int) -> Problem:
         distance,
         "W2",
     )
+
+
+def _told_frame(data: CloudDataset, seed: int) -> tuple[PointClouds, PointClouds]:
+    """Partial clouds and what was removed, in the frame of the whole."""
+    tasks = partial_tasks(data, seed=seed)
+    batch = collate_partial([tasks[i] for i in range(len(tasks))])
+    return batch.partial, batch.removed
+
+
+def _own_frame(data: CloudDataset, seed: int) -> tuple[PointClouds, PointClouds]:
+    """The same in the frame of the visible part."""
+    tasks = HoleDataset(data.in_proportion(), {"balls": 1.0}, seed=seed)
+    batch = collate_holes([tasks[i] for i in range(len(tasks))])
+    assert batch.removed is not None  # something was, of all
+    return batch.partial, batch.removed
 
 
 def _reading(model: ParticleModel, data: CloudDataset, seed: int, particles: int) -> Problem:
