@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -23,8 +23,8 @@ _SETS: dict[str, Callable[[str, str], CloudDataset]] = {"digits": digits, "shape
 _PRESETS = {"digits": "mnist-classification", "shapes": "modelnet40-s-classification"}
 
 
-def run(data: str, budget: float) -> dict[str, Any]:
-    """Trains a network for each number for the same time, and measures it on test clouds."""
+def run(data: str, budget: float) -> Iterator[dict[str, Any]]:
+    """Trains a network for each number for the same time; gives what is known after each."""
     counts = _PARTICLES[data]
     mini = Budget(0, 60, 80, 1)
     time = mini if data == "mini" else Budget(budget / len(counts) / len(_SETS), held_out=300)
@@ -38,6 +38,17 @@ def run(data: str, budget: float) -> dict[str, Any]:
             rows.append(remembered(path, lambda: _row(kind, count, learned, test)))  # noqa: B023
             values[kind].append((count, float(rows[-1]["accuracy"].split()[0])))
             print(rows[-1], flush=True)
+            yield _result(rows, values, time, data)
+
+
+def _result(
+    rows: list[dict[str, Any]],
+    values: dict[str, list[tuple[int, float]]],
+    time: Budget,
+    data: str,
+) -> dict[str, Any]:
+    """What is known so far."""
+    known = {kind: line for kind, line in values.items() if line}
     return {
         "seed": 0,
         "settings": {
@@ -47,8 +58,8 @@ def run(data: str, budget: float) -> dict[str, Any]:
             f"weights by {time.held_out} held-out training clouds; one seed",
         },
         "rows": rows,
-        "values": values,
-        "shows": _verdict(values),
+        "values": known,
+        "shows": _verdict(known),
     }
 
 
@@ -56,7 +67,8 @@ def expect(result: dict[str, Any]) -> dict[str, bool]:
     """What must come out; trainings of seconds are asked for little."""
     digits = [accuracy for _, accuracy in result["values"]["digits"]]
     return {
-        "every number has its own training": len(result["rows"]) == 2 * len(digits),
+        "every number has its own training": len(result["rows"])
+        == sum(map(len, result["values"].values())),
         "digits are recognised better than by chance with any number": min(digits) > 0.15,
     }
 

@@ -33,6 +33,9 @@ def plot(result):
 '''
 
 
+SETTINGS = {"frame": "own", "clouds": 3, "data": "toy/test"}
+
+
 @pytest.fixture
 def clone(tmp_path):
     folder = tmp_path / "experiments"
@@ -64,29 +67,90 @@ def test_a_result_is_written_by_the_program(clone, capsys):
     assert "done (mini)" in capsys.readouterr().out
 
 
-def test_the_report_replaces_only_its_own_part(clone):
+def test_the_report_is_written_from_results_alone(clone):
     assert reproduce(clone, "table-4") == 0
     assert reproduce(clone, "report") == 0
     first = (clone / "RESULTS.md").read_text()
-    assert first.startswith("# Results\n\nBy hand.\n")
+    assert "By hand." not in first
     assert "| x | y | note |" in first
     assert "It doubles." in first
-    (clone / "RESULTS.md").write_text(first + "\nBelow.\n")
     assert reproduce(clone, "report") == 0
-    second = (clone / "RESULTS.md").read_text()
-    assert second.count("It doubles.") == 1
-    assert second.endswith("Below.\n")
+    assert (clone / "RESULTS.md").read_text() == first
 
 
-def test_the_page_has_table_and_plot(clone):
+def evaluated(weights, frame, metrics, command):
+    return {
+        "command": command,
+        "model": "classifier",
+        "weights": weights,
+        "parameters": 1234567,
+        "data": "toy/test",
+        "clouds": 2000,
+        "frame": frame,
+        "metrics": {name: {"value": v, "error": e} for name, (v, e) in metrics.items()},
+    }
+
+
+def test_the_report_has_what_eval_wrote(clone):
+    folder = clone / "results" / "eval"
+    folder.mkdir(parents=True)
+    first = evaluated("a", "its own", {"accuracy": (0.98765, 0.00123)}, "ddeq eval toy")
+    told = {"mmd2 whole": (0.00204, 0.00002), "W2 free": (0.355, 0.002)}
+    (folder / "a.json").write_text(json.dumps(first))
+    second = evaluated("b", "the frame of the whole", told, "ddeq eval b --ratio 0.275")
+    (folder / "b.json").write_text(json.dumps(second))
+    third = evaluated("b", "each cloud's own frame", told, "ddeq eval b --own-frame")
+    (folder / "c.json").write_text(json.dumps(third))
+    assert reproduce(clone, "report") == 0
+    text = (clone / "RESULTS.md").read_text()
+    assert "98.77 ± 0.12 %" in text
+    assert "| 0.00204 ± 0.00002 | 0.355 ± 0.002 |" in text
+    assert text.index("--ratio 0.275` |") < text.index("in the frame of what is visible")
+    assert text.index("in the frame of what is visible") < text.index("--own-frame` |")
+
+
+def test_the_report_fills_the_tables_of_the_readme(clone):
+    (clone / "README.md").write_text("A\n<!-- begin: scans -->\nold\n<!-- end: scans -->\nB\n")
+    results = clone / "results"
+    results.mkdir()
+    metrics = {
+        "OT new": {"value": 0.2634, "error": 0.009},
+        "better": {"value": 0.95, "error": 0.02},
+    }
+    metrics["unchanged"] = {"value": 0.888, "error": 0.02}
+    for cut in ("balls", "view", "whole"):
+        names = ("scans", "mirror", "retrieval", "copy")
+        found = {cut: {name: {"metrics": metrics, "settings": SETTINGS} for name in names}}
+        (results / f"completion-scans-{cut}.json").write_text(json.dumps(found))
+    assert reproduce(clone, "report") == 0
+    text = (clone / "README.md").read_text()
+    assert "old" not in text
+    assert "**0.263 ± 0.009** | **95 ± 2 %**" in text
+    assert "nothing in 89 % of the cases" in text
+    assert text.startswith("A\n")
+    assert text.endswith("B\n")
+
+
+def test_each_experiment_has_a_page_with_table_and_plot(clone):
     (clone / "docs").mkdir()
     assert reproduce(clone, "table-4") == 0
     assert reproduce(clone, "report") == 0
-    page = (clone / "docs" / "paper.md").read_text()
-    assert "{ #table-4 }" in page
-    assert "](images/results/table-4.png)" in page
+    assert "(paper/table-4.md)" in (clone / "docs" / "paper.md").read_text()
+    page = (clone / "docs" / "paper" / "table-4.md").read_text()
+    assert "](../images/results/table-4.png)" in page
     assert "| x | y | note |" in page
     assert (clone / "docs" / "images" / "results" / "table-4.png").is_file()
+
+
+def test_what_grows_is_written_as_it_grows(clone, monkeypatch):
+    file = clone / "experiments" / "double.py"
+    text = file.read_text().replace('    return {"seed"', '    yield {"seed"', 1)
+    file.write_text(
+        text.replace('"It doubles."}\n', '"It doubles."}\n    raise KeyboardInterrupt\n', 1)
+    )
+    assert reproduce(clone, "table-4") == 130
+    assert (clone / "results" / "table-4.json").is_file()
+    assert (clone / "results" / "table-4.png").is_file()
 
 
 def test_what_is_not_as_expected_is_said(clone, capsys):

@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from ddeq.cli.errors import UsageError, output_path
+from ddeq.cli.errors import UsageError
 from ddeq.data.cuts import CUTS
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--unit", choices=["deviation", "radius"], default="deviation", help="of the true cloud"
     )
     group.add_argument("--pcn", metavar="FOLDER", help="weights of a PCN to compare with as well")
-    group.add_argument("-o", "--output", metavar="FILE", help="also write the figures as JSON")
 
 
 def compare(weights: str, data: CloudDataset, train: CloudDataset, args: Any) -> int:
@@ -48,8 +47,6 @@ def compare(weights: str, data: CloudDataset, train: CloudDataset, args: Any) ->
     from ddeq.models.baselines import PCN
     from ddeq.protocol import evaluate
 
-    if args.output:
-        output_path(args.output, (".json",), args.force)
     cuts = args.cut or [cut for cut in _DEFAULT if cut != "view" or data.dim == 3]
     if "view" in cuts and data.dim != 3:
         raise UsageError(f"--cut view is for 3-D clouds, {data.name} is {data.dim}-D")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import time
 from collections.abc import Iterable, Sequence
+from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 from ddeq.cli.comparison import add_options, compare
@@ -77,12 +80,31 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     )
     parser.add_argument("--force", action="store_true", help="overwrite an existing picture")
     parser.add_argument("--noise", type=float, default=0.0, help="share of noisy input points")
+    parser.add_argument(
+        "--ratio",
+        type=float,
+        help="completion: always add so many new points per visible point (the paper: 0.275), "
+        "instead of the number that the model estimates",
+    )
     parser.add_argument("--limit", type=int, help="only the first so many clouds")
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("-o", "--output", metavar="FILE", help="also write the figures as JSON")
     add_options(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run_together)
+
+
+def run_together(args: argparse.Namespace) -> int:
+    """Runs the command, alone or in the processes of ``torchrun``, of which the first speaks."""
+    from ddeq.evaluation import process_group
+
+    with process_group() as rank:
+        if not rank:
+            return run(args)
+        args.confusion = args.output = None
+        with open(os.devnull, "w") as nothing, redirect_stdout(nothing):
+            return run(args)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -101,6 +123,8 @@ def run(args: argparse.Namespace) -> int:
     options = _options(task, args)
     if args.confusion:
         output_path(args.confusion, (".png", ".svg", ".pdf"), args.force)
+    if args.output:
+        output_path(args.output, (".json",), args.force)
     data = load(recipe.data, "test", args.data_root, recipe.surface or None)
     if args.limit is not None:
         data = data.subset(np.arange(min(args.limit, len(data))))
@@ -110,10 +134,15 @@ def run(args: argparse.Namespace) -> int:
             raise UsageError(f"--protocol is not for {task.name}")
         return compare(weights, data, load(recipe.data, "train", args.data_root), args)
     model = task.model_type.from_pretrained(weights)
+    if args.ratio is not None:
+        model = _with_ratio(model, args.ratio)
+    begin = time.process_time()
     try:
         report = evaluate(model, data, args.batch_size, args.seed, _shown, **options)
     except DdeqError as error:
         raise DdeqError(f"{weights}: {error}") from error
+    if args.output:
+        _write(args, weights, data, model, report, time.process_time() - begin)
     if args.json:
         print(json.dumps(_plain(weights, data, report), indent=2))
     else:
@@ -132,6 +161,63 @@ def _options(task: type[Task], args: argparse.Namespace) -> dict[str, Any]:
     if args.confusion and not task.has_classes:
         raise UsageError(f"--confusion is not for {task.name}: it has no classes")
     return {name: value for name, value in given.items() if value}
+
+
+def _with_ratio(model: Any, ratio: float) -> Any:
+    """A completer that adds a fixed share of new points."""
+    from ddeq.models import Completer
+
+    if not isinstance(model, Completer):
+        raise UsageError("--ratio is for completion by an equilibrium")
+    if not ratio > 0:
+        raise UsageError(f"--ratio must be positive, got {ratio}")
+    model.missing, model.ratio = None, ratio
+    return model
+
+
+def _write(
+    args: argparse.Namespace,
+    weights: str,
+    data: CloudDataset,
+    model: Any,
+    report: Report,
+    seconds: float,
+) -> None:
+    """Keeps the figures with all that it takes to have them again."""
+    from ddeq.io.atomic import atomic_path
+    from ddeq.protocol import versions
+
+    record = {
+        "command": _command(args),
+        "model": model.kind,
+        "weights": weights,
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "data": data.name,
+        "clouds": len(data),
+        "frame": report.frame,
+        "seed": args.seed,
+        "versions": versions(),
+        "cpu_seconds": round(seconds, 2),
+        "metrics": {name: vars(mean) for name, mean in report.metrics.items()},
+        "classes": report.per_class,
+    }
+    with atomic_path(args.output) as draft:
+        draft.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+def _command(args: argparse.Namespace) -> str:
+    """The command with every option that changes the figures."""
+    words = ["ddeq", "eval", str(args.recipe)]
+    for name in ("data", "weights", "ratio", "limit"):
+        if getattr(args, name) is not None:
+            words += [f"--{name}", str(getattr(args, name))]
+    words += [
+        f"--{name.replace('_', '-')}" for name in ("own_frame", "even") if getattr(args, name)
+    ]
+    words += [
+        f"--{name} {getattr(args, name):g}" for name in ("noise", "seed") if getattr(args, name)
+    ]
+    return " ".join(words)
 
 
 def _plain(weights: str, data: CloudDataset, report: Report) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 Experiments are files of a clone's ``experiments`` folder. Each has a docstring, a ``NAME``, what it
 reproduces (``PAPER``) and ``run(data, budget)``, which returns JSON values: ``settings``, ``seed``,
-``rows`` of a table, and what it ``shows``. ``plot(result)``, if there is one, draws the figure;
-``expect(result)``, if there is one, says in words what must come out and whether it did.
+``rows`` of a table, and what it ``shows``; or it yields them as they grow. ``plot(result)``, if
+there is one, draws the figure; ``expect(result)``, if there is one, says in words what must come
+out and whether it did.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ import importlib.util
 import json
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from ddeq.cli.errors import UsageError
 from ddeq.cli.reproduce_pages import DATA, report, result_path, table
@@ -173,14 +176,37 @@ def listing(found: dict[str, Experiment], results: Path) -> str:
 
 def _run_one(experiment: Experiment, results: Path, data: str, budget: float) -> list[str]:
     """Runs one, keeps what it found, and returns what is not as expected."""
-    from ddeq.io.atomic import atomic_path
-    from ddeq.protocol import versions
-
     module = experiment.load()
     print(f"{experiment.name}: {experiment.about}", flush=True)
     begin = time.process_time()
-    result = module.run(data, budget)
-    spent = time.process_time() - begin
+    found = module.run(data, budget)
+    record: dict[str, Any] = {}
+    for result in found if isinstance(found, Iterator) else (found,):
+        spent = time.process_time() - begin
+        record = _keep(experiment, module, result, results, data, budget, spent)
+    expected = module.expect(record) if hasattr(module, "expect") else {}
+    print(table(record["rows"]))
+    print(record["shows"])
+    for what, holds in expected.items():
+        print(f"{'as expected' if holds else 'NOT AS EXPECTED'}: {what}")
+    path = result_path(results, experiment.name, data)
+    print(f"written: {path} ({record['cpu_seconds']:.0f} s of CPU time)\n", flush=True)
+    return [what for what, holds in expected.items() if not holds]
+
+
+def _keep(
+    experiment: Experiment,
+    module: ModuleType,
+    result: dict[str, Any],
+    results: Path,
+    data: str,
+    budget: float,
+    spent: float,
+) -> dict[str, Any]:
+    """Writes what is known so far, with its plot; what an experiment gives in parts grows."""
+    from ddeq.io.atomic import atomic_path
+    from ddeq.protocol import versions
+
     option = f" --budget {budget:g}" if data == "full" else f" --data {data}"
     record = {
         "name": experiment.name,
@@ -191,17 +217,11 @@ def _run_one(experiment: Experiment, results: Path, data: str, budget: float) ->
         "cpu_seconds": round(spent, 2),
         **result,
     }
-    expected = module.expect(record) if hasattr(module, "expect") else {}
     path = result_path(results, experiment.name, data)
     with atomic_path(path) as draft:
         draft.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    print(table(record["rows"]))
-    print(record["shows"])
     if hasattr(module, "plot"):
         from ddeq.viz.drawing import save
 
         save(module.plot(record), path.with_suffix(".png"))
-    for what, holds in expected.items():
-        print(f"{'as expected' if holds else 'NOT AS EXPECTED'}: {what}")
-    print(f"written: {path} ({spent:.0f} s of CPU time)\n", flush=True)
-    return [what for what, holds in expected.items() if not holds]
+    return record
