@@ -22,7 +22,7 @@ from ddeq.solvers.solution import Solution
 from ddeq.tasks.base import Task
 from ddeq.tasks.report import Measured, Report, batches, equilibrium_values, means
 
-__all__ = ["ClassTask", "classes_of"]
+__all__ = ["ClassTask", "classes_of", "per_class"]
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class ClassTask(Task):
             )
             np.add.at(counts, (labels.numpy(), logits.argmax(1).numpy()), 1)
         frame = "unit variance per coordinate" if even else "their own proportions"
-        return Report(frame, means(rows), _per_class(counts, data.classes), counts)
+        return Report(frame, means(rows), per_class(counts, data.classes), counts)
 
     def picture(
         self, model: Any, validation: CloudDataset, items: Any, outputs: Iterable[Tensor]
@@ -139,7 +139,7 @@ def classes_of(data: CloudDataset) -> list[str]:
     return list(data.classes)
 
 
-def _per_class(counts: np.ndarray, classes: Sequence[str]) -> dict[str, float]:
+def per_class(counts: np.ndarray, classes: Sequence[str]) -> dict[str, float]:
     """Accuracy of each class, NaN for one without clouds."""
     totals = counts.sum(1)
     shares = np.where(totals > 0, counts.diagonal() / np.maximum(totals, 1), np.nan)
