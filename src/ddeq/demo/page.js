@@ -8,6 +8,7 @@ import { Cloud } from "/cloud.js";
 import { ASK, Game, half } from "/game.js";
 import { Player } from "/player.js";
 import { fillFormats, save, shareLink } from "/saving.js";
+import { attempt, onDrop, press, say } from "/parts.js";
 import { Scene, color, mix } from "/scene.js";
 import { decode } from "/share.js";
 import { Tools } from "/tools.js";
@@ -34,19 +35,6 @@ const app = {
   drawn(line) { app.cloud.addStroke(line); redraw(); },
 };
 
-function say(text = "", bad = false) {
-  get("message").textContent = text;
-  get("message").className = bad ? "bad" : "";
-}
-
-async function attempt(work) {  // what goes wrong is said in a sentence
-  try {
-    await work();
-  } catch (error) {
-    say(error.message, true);
-  }
-}
-
 function draw() {
   const { cloud, scene } = app, fresh = player.points(cloud.dim);
   scene.draw([
@@ -65,12 +53,6 @@ function draw() {
 function shades() {  // of the new points, the surer the deeper
   const known = player.flow?.confidence;
   return known ? known.map(c => mix(color("unsure"), color("new"), c ?? 0)) : null;
-}
-
-function press(selector, name, value) {
-  for (const button of all(selector)) {
-    button.setAttribute("aria-pressed", String(button.dataset[name] === value));
-  }
 }
 
 function pickTool(kind) {
@@ -279,13 +261,7 @@ function listen() {
   on("download", "click", () => save(app.cloud, player.flow?.new ?? [], about.films, say));
   on("share", "click", () => shareLink(app.cloud, say));
   window.addEventListener("hashchange", () => location.hash && attempt(openShared));
-  for (const kind of ["dragover", "dragleave", "drop"]) {
-    on("stage", kind, event => {
-      event.preventDefault();
-      get("stage").classList.toggle("over", kind === "dragover");
-      return kind === "drop" ? bring(event.dataTransfer.files[0]) : null;
-    });
-  }
+  onDrop(get("stage"), file => attempt(() => bring(file)));
   const again = () => { draw(); player.draw(); };
   new ResizeObserver(again).observe(get("stage"));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);

@@ -37,7 +37,7 @@ _PARTS = {
         f"/{name}.js": (f"{name}.js", "text/javascript")
         for name in (
             *("api", "charts", "choices", "classes", "cloud", "game"),
-            *("page", "player", "saving", "scene", "share", "tools"),
+            *("page", "parts", "player", "saving", "scene", "share", "tools"),
         )
     },
 }
