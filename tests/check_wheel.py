@@ -47,15 +47,39 @@ def check_archives(wheel: Path, sdist: Path) -> None:
         assert needed in names, f"the sdist lacks {needed}"
 
 
-def install(folder: Path, wheel: Path) -> Path:
-    """The interpreter of a fresh environment with the wheel and what it declares, no extras."""
+def install(folder: Path, wheel: Path, versions: str, with_torch: str) -> Path:
+    """The interpreter of a fresh environment with the wheel and what it declares, no extras.
+
+    Args:
+        folder: Of the environment.
+        wheel: The wheel.
+        versions: ``newest`` of the packages, or the ``lowest`` that it declares.
+        with_torch: The torch to install first, such as ``torch==2.6``.
+    """
     venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"
+    pins = [pin for pin in lowest() if not pin.startswith("torch==")]
+    run(python, "-m", "pip", "install", "--quiet", with_torch)
+    if versions == "lowest":
+        run(python, "-m", "pip", "install", "--quiet", *pins)
+    run(python, "-m", "pip", "install", "--quiet", wheel, *(pins if versions == "lowest" else []))
+    run(python, "-m", "pip", "list")
+    return python
+
+
+def lowest() -> list[str]:
+    """Each package that the project needs, at the lowest version that it declares."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    needed = re.search(r"^dependencies = \[(.*?)^\]", text, re.DOTALL | re.MULTILINE)
+    assert needed is not None
+    return [pin.replace(">=", "==") for pin in re.findall(r'"(.+?)"', needed[1])]
+
+
+def tested_torch() -> str:
+    """The torch that the project is developed with."""
     torch = re.search(r"^torch==\S+", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
     assert torch is not None
-    run(python, "-m", "pip", "install", "--quiet", torch.group())
-    run(python, "-m", "pip", "install", "--quiet", wheel)
-    return python
+    return torch.group()
 
 
 def complete(python: Path, folder: Path) -> None:
@@ -77,12 +101,15 @@ def run(*words: object, cwd: Path | None = None) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--archives", action="store_true", help="build and look, install nothing")
-    only = parser.parse_args().archives
+    parser.add_argument("--versions", choices=["newest", "lowest"], default="newest")
+    parser.add_argument("--torch", default=tested_torch(), help="which to install")
+    args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         here = Path(scratch)
         archives = build(here / "dist")
         check_archives(*archives)
-        if not only:
+        if not args.archives:
             (here / "work").mkdir()
-            complete(install(here / "venv", archives[0]), here / "work")
+            python = install(here / "venv", archives[0], args.versions, args.torch)
+            complete(python, here / "work")
             print("the wheel alone completed a scan")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from check_wheel import lowest
 
 import ddeq
 
@@ -57,6 +58,13 @@ def test_the_workflow_runs_what_the_makefile_runs():
     versions = workflow["jobs"]["tests"]["strategy"]["matrix"]["python"]
     said = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text())
     assert versions == said
+    wheel = workflow["jobs"]["wheel"]["strategy"]["matrix"]
+    assert wheel["python"] == said
+    low = [case for case in wheel["include"] if case["versions"] == "lowest"]
+    assert {case["python"] for case in low} >= {said[0]}
+    assert {case["torch"] for case in low} == {pin for pin in lowest() if "torch" in pin}
+    (run,) = (step["run"] for step in workflow["jobs"]["tests"]["steps"] if "pytest" in str(step))
+    assert int(re.search(r"--cov-fail-under=(\d+)", run).group(1)) >= 85
 
 
 def test_no_room_imports_one_above_it():
