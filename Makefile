@@ -6,12 +6,13 @@
 # make slow  set up, then the tests that take minutes: whole test sets, the long attacks
 # make wheel-test  set up, then install the wheel alone elsewhere and complete a scan with it
 # make mutation  set up, then count how many small changes of the code the tests notice
+# make results  set up, then measure the shipped models again (needs the data) and write RESULTS.md
 # make bench set up, then measure cost and convergence (alone on the machine)
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test slow bench docs pictures lint clean mutation wheel-test
+.PHONY: run test slow bench docs pictures results lint clean mutation wheel-test
 
 run: $(VENV)/.ready
 	$(BIN)/ddeq tour
@@ -33,6 +34,10 @@ wheel-test: $(VENV)/.ready
 
 mutation: $(VENV)/.ready
 	$(BIN)/python tests/mutation/run.py -o results/mutation.json
+
+results: $(VENV)/.ready
+	$(BIN)/python experiments/measure_shipped.py
+	$(BIN)/ddeq reproduce report
 
 bench: $(VENV)/.ready
 	$(BIN)/ddeq bench

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from common import digits, shapes
 from equal_time import Budget, Learned, store, tuned
-from recipes import SMALL, thinned
+from recipes import small, thinned
 
 from ddeq.tasks import PCNTask
 from ddeq.training.presets import PRESETS
@@ -36,7 +36,9 @@ class Pair:
 
 def time_of(data: str, budget: float) -> Budget:
     """What each training may take if those of both data sets share a budget."""
-    return Budget(0, 100, 48, 1) if data == "mini" else Budget(budget / _RUNS, held_out=200)
+    return (
+        Budget(0, 100, 48, 1) if data == "mini" else Budget(budget / _RUNS, held_out=64, probes=4)
+    )
 
 
 def trained(kind: str, data: str, time: Budget) -> Pair:
@@ -60,5 +62,5 @@ def _recipes(kind: str, data: str) -> tuple[Recipe, Recipe]:
     pcn = replace(PRESETS[preset], augment=False)
     if data == "full":
         return ours, replace(pcn, task=PCNTask(coarse=coarse))
-    ours = replace(ours, network=SMALL, batch_size=16, replay=1, train_steps=(6, 8))
+    ours = replace(small(ours), replay=1, train_steps=(6, 8))
     return ours, replace(pcn, task=PCNTask(coarse=POINTS[data]), batch_size=16)

@@ -26,8 +26,12 @@ _PRESETS = {"digits": "mnist-classification", "shapes": "modelnet40-s-classifica
 def run(data: str, budget: float) -> Iterator[dict[str, Any]]:
     """Trains a network for each number for the same time; gives what is known after each."""
     counts = _PARTICLES[data]
-    mini = Budget(0, 60, 80, 1)
-    time = mini if data == "mini" else Budget(budget / len(counts) / len(_SETS), held_out=300)
+    mini = Budget(0, 120, 80, 1)
+    time = (
+        mini
+        if data == "mini"
+        else Budget(budget / len(counts) / len(_SETS), held_out=150, probes=3)
+    )
     rows: list[dict[str, Any]] = []
     values: dict[str, list[tuple[int, float]]] = {kind: [] for kind in _SETS}
     for kind in _SETS:
@@ -90,7 +94,7 @@ def _clouds(kind: str, data: str) -> tuple[CloudDataset, CloudDataset]:
     train, test = _SETS[kind](data, "train"), _SETS[kind](data, "test")
     if data == "mini":
         return thinned(train, 40), thinned(some(test, 100, 0), 40)
-    return train, some(test, 2500, 0)
+    return train, some(test, 1000, 0)
 
 
 def _recipe(kind: str, data: str, count: int) -> Recipe:

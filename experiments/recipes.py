@@ -60,8 +60,9 @@ def from_paper(preset: str, solver: Solver, data: str) -> Recipe:
 
 
 def small(recipe: Recipe, fourier: int = 0) -> Recipe:
-    """The recipe for the small network, in small batches."""
-    return replace(recipe, network=replace(SMALL, fourier=fourier), batch_size=16)
+    """The recipe for the small network and few steps: nothing is averaged or augmented."""
+    network = replace(SMALL, fourier=fourier)
+    return replace(recipe, network=network, batch_size=16, average=0.0, augment=False, warmup=5)
 
 
 def thinned(data: CloudDataset, points: int, seed: int = 0) -> CloudDataset:

@@ -42,7 +42,9 @@ def run(data: str, budget: float) -> Iterator[dict[str, Any]]:
 
     The test clouds are measured once per network, when its training is over.
     """
-    time = Budget(0, 40, 80, 1) if data == "mini" else Budget(budget / _RUNS)
+    time = (
+        Budget(0, 40, 80, 1) if data == "mini" else Budget(budget / _RUNS, held_out=400, probes=4)
+    )
     rows: list[dict[str, Any]] = []
     clouds = {kind: _clouds(kind, data) for kind in _SETS}
     for name in ("DDEQ", *_BASELINES, _SAME):
@@ -106,7 +108,7 @@ def plot(result: dict[str, Any]) -> Any:
     ax.set_yticks(range(len(names)), names, fontsize=11, color=TEXT)
     ax.invert_yaxis()
     ax.set_xlim(0, 112)
-    ax.set_xlabel(f"test accuracy, %, {result['settings']['training']}", fontsize=11, color=TEXT)
+    ax.set_xlabel(f"test accuracy, %: {result['settings']['training']}", fontsize=11, color=TEXT)
     ax.legend(fontsize=10, frameon=False, loc="upper center", bbox_to_anchor=(0.5, 1.1), ncols=2)
     ax.spines[["top", "right"]].set_visible(False)
     return figure

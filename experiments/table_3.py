@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,9 @@ _RUNS = 6 * 3 * 1.25  # trainings, with the search for their learning rates
 
 def run(data: str, budget: float) -> Iterator[dict[str, Any]]:
     """Trains both networks for the same time on each task; gives what is known after each task."""
-    time = Budget(0, 60, 80, 1) if data == "mini" else Budget(budget / _RUNS, held_out=200)
+    time = (
+        Budget(0, 60, 80, 1) if data == "mini" else Budget(budget / _RUNS, held_out=150, probes=3)
+    )
     rows: list[dict[str, Any]] = []
     values = {}
     for name in _TASKS:
@@ -68,13 +71,14 @@ def expect(result: dict[str, Any]) -> dict[str, bool]:
     }
 
 
+@lru_cache
 def _sets(name: str, data: str) -> tuple[CloudDataset, CloudDataset]:
     """Training and test clouds of a task."""
     load: Callable[[str, str], CloudDataset] = digits if name.startswith("digits") else vertices
     train, test = load(data, "train"), load(data, "test")
     if data == "mini":
         return thinned(train, 40), thinned(some(test, 100, 0), 40)
-    return train, some(test, 500 if name.endswith("completion") else 2500, 0)
+    return train, some(test, 300 if name.endswith("completion") else 1000, 0)
 
 
 def _recipe(name: str, kind: str, data: str, seed: int) -> Recipe:

@@ -28,7 +28,7 @@ _SHIPPED = {"mini": "shapes", "full": "modelnet8"}
 def run(data: str, budget: float) -> dict[str, Any]:
     """Measures all of them on the same partial shapes."""
     seed, time = 0, time_of(data, budget)
-    test = thinned(some(shapes(data), 24 if data == "mini" else 550, seed), POINTS[data])
+    test = thinned(some(shapes(data), 24 if data == "mini" else 150, seed), POINTS[data])
     train = thinned(some(shapes(data, "train"), 3000, seed), POINTS[data])
     pair = trained("shapes", data, time)
     path = store(data) / f"table-6-{time.words}.json".replace(" ", "-")

@@ -20,6 +20,11 @@ QUANTITIES = {
     "gradient_gap": "gradient gap / eps_t",
     "bound": "int |grad L|^2 / (sqrt(T) log(T)^2)",
 }
+_TITLES = {
+    "pl_ratio": r"PL ratio, $F(\mu)\,/\,\|\nabla F(\mu)\|^2$",
+    "gradient_gap": r"gradient gap$\,/\,\epsilon_t$",
+    "bound": r"$\int \|\nabla L\|^2 dt\;/\;(\sqrt{T}\,\log^2 T)$",
+}
 _TASKS = {
     "digits, class": ("paper-mnist-classification", digits),
     "digits, completion": ("paper-mnist-completion", digits),
@@ -72,7 +77,7 @@ def plot(result: dict[str, Any]) -> Any:
     from ddeq.viz.drawing import SERIES, TEXT
 
     figure = Figure(figsize=(10.2, 3.4), layout="constrained")
-    for i, (key, label) in enumerate(QUANTITIES.items()):
+    for i, (key, title) in enumerate(_TITLES.items()):
         ax = figure.add_subplot(1, 3, i + 1)
         for color, (name, log) in zip(SERIES, result["logs"].items(), strict=False):
             steps, values = [row["step"] for row in log], [row[key] for row in log]
@@ -80,7 +85,7 @@ def plot(result: dict[str, Any]) -> Any:
             ax.plot(steps, smooth(values), color=color, linewidth=1.6, label=name)
         shown = [row[key] for log in result["logs"].values() for row in log]
         ax.set_yscale("log" if max(shown) > 5 * min(shown) else "linear")
-        ax.set_title(label, fontsize=10, color=TEXT)
+        ax.set_title(title, fontsize=11, color=TEXT)
         ax.set_xlabel("training step", fontsize=9, color=TEXT)
         ax.spines[["top", "right"]].set_visible(False)
     figure.axes[0].legend(fontsize=8, frameon=False)

@@ -34,6 +34,10 @@ _OVERVIEW = """# The paper's tables and figures
 
 Written by `ddeq reproduce report` from the files in `results/`. A page for each table and
 figure has the plot, the table, what both show, and the command with all settings.
+
+`--budget` is CPU seconds for all trainings of a table. A run that is killed goes on where it was
+when the same command is given again: trainings and rows that are done are kept in `runs/reproduce`.
+The shipped models are measured again by `make results`.
 """
 
 
