@@ -98,7 +98,7 @@ def test_a_folder_starts_from_shipped_weights(
     rate = ["--learning-rate", "1e-9", "--average", "0"]
     assert main(["train", str(data), "-o", str(out), *QUICK, *rate]) == 0
     shown = capsys.readouterr().out
-    assert "51 clouds in batches of 6: 8 steps in 1 epochs, validated every epoch" in shown
+    assert "51 clouds in batches of 6: 8 steps in 1 epoch, validated every epoch" in shown
     assert "warning: 8 steps cannot be enough" in shown
     model, source = (Classifier.from_pretrained(name) for name in (out / "model", "mnist-pc"))
     assert model.classes == ["long", "round"]
@@ -136,6 +136,8 @@ def test_runs_scale_with_their_data() -> None:
     few = Plan(replace(recipe, epochs=30), 54)
     assert "30 steps cannot be enough, 300 may be: add --epochs 300" in few.lines()[1]
     assert "10 minutes" in Plan(replace(recipe, minutes=10), 54).lines()[0]
+    (line,) = Plan(replace(recipe, minutes=1), 1).lines()
+    assert line.startswith("1 cloud in batches of 1: 1 minute, validated")
 
 
 def test_minutes_are_a_budget(tmp_path: Path) -> None:

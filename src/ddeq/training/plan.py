@@ -52,16 +52,20 @@ class Plan:
         recipe = self.recipe
         size = min(recipe.batch_size, self.clouds)
         epochs = f"{self.validate_every} epochs" if self.validate_every > 1 else "epoch"
-        length = f"{self.steps:,} steps in {recipe.epochs:,} epochs"
+        length = f"{_counted(self.steps, 'step')} in {_counted(recipe.epochs, 'epoch')}"
         if recipe.minutes:
-            length = f"{recipe.minutes:g} minutes"
+            length = f"{recipe.minutes:g} minute{'' if recipe.minutes == 1 else 's'}"
         checked = f", validated every {epochs}" if recipe.validation else ""
-        lines = [f"{self.clouds:,} clouds in batches of {size}: {length}{checked}"]
+        lines = [f"{_counted(self.clouds, 'cloud')} in batches of {size}: {length}{checked}"]
         enough = _ENOUGH_AFTER if self.transfer else _ENOUGH
         if not recipe.minutes and self.steps < enough:
             epochs = f"--epochs {math.ceil(enough / self.per_epoch)}"
             lines.append(
-                f"warning: {self.steps} steps cannot be enough, {enough} may be: "
+                f"warning: {_counted(self.steps, 'step')} cannot be enough, {enough} may be: "
                 f"add {epochs} or --minutes 10"
             )
         return lines
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
