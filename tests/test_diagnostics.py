@@ -98,6 +98,14 @@ def test_spectral_radius_sees_through_an_exchange_of_particles():
     assert float(spectral_radius(pulled, z)) == pytest.approx(0.5)
 
 
+def test_an_unstopped_solver_goes_on_below_the_rounding_of_a_far_start():
+    far = PointClouds.from_tensor(1e3 * torch.randn(2, 8, 3))
+    problem = Problem(lambda z: z.map(lambda p: 0.5 * p), Picard(8, 0.0), lambda seed: far)
+    stopped, unstopped = (p.solver.solve(problem.f, far) for p in (problem, problem.unstopped(60)))
+    assert (unstopped.steps > stopped.steps).all()
+    assert (unstopped.value.points.abs() < 1e-9).all()
+
+
 def test_residual_over_spread_has_the_scale_of_the_cloud():
     z = ragged()
     moved = z.map(lambda p: p + 0.1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -14,6 +15,7 @@ from ddeq.data import CloudDataset, collate, collate_partial
 from ddeq.data.holes import HoleDataset, collate_holes
 from ddeq.errors import DdeqError
 from ddeq.measures.clouds import PointClouds
+from ddeq.measures.divergences import Divergence
 from ddeq.measures.metrics import accuracy, wasserstein2
 from ddeq.models import Classifier, Completer
 from ddeq.models.base import EquilibriumModel, ParticleModel, gaussian_particles
@@ -60,8 +62,28 @@ class Problem:
             return self.finish(solution), solution
 
     def unstopped(self, steps: int) -> Problem:
-        """The same problem with a solver that takes so many steps, whatever the residual."""
-        return replace(self, solver=replace(self.solver, max_steps=steps, tol=0.0))
+        """The same problem with a solver that takes so many steps, whatever the residual.
+
+        By default a solver also stops where rounding may be all that is left of its divergence,
+        which in single precision is long before particles come to rest.
+        """
+        exact = cast(Divergence, _Unrounded(self.solver.divergence))
+        solver = replace(self.solver, max_steps=steps, tol=0.0, divergence=exact)
+        return replace(self, solver=solver)
+
+
+class _Unrounded:
+    """A divergence of which nothing is taken for rounding."""
+
+    def __init__(self, divergence: Divergence) -> None:
+        self.divergence = divergence
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.divergence, name)
+
+    def rounding(self, z: PointClouds) -> Tensor:
+        """0, ``(B,)``."""
+        return z.points.new_zeros(len(z))
 
 
 def pose(model: EquilibriumModel, data: CloudDataset, clouds: int = 64, seed: int = 0) -> Problem:
