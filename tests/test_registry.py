@@ -1,16 +1,20 @@
 """Solvers, adjoints and kernels by name: also those that a user defines."""
 
+import importlib
 import json
+import sys
 from dataclasses import dataclass, field
 
 import pytest
 import torch
 
-from ddeq import Classifier, PhantomGradient, PointClouds
+from ddeq import Classifier, PhantomGradient, PointClouds, registry
 from ddeq.adjoints import Adjoint, ImplicitGradient
+from ddeq.measures.divergences import Divergence
 from ddeq.measures.kernels import Gaussian, Kernel, Riesz
 from ddeq.registry import Registered, from_json, known, to_json
 from ddeq.solvers import Picard, Solver, Step
+from ddeq.tasks import Task
 
 
 @dataclass(frozen=True)
@@ -114,3 +118,28 @@ def test_what_cannot_be_saved_is_refused():
         to_json(Named())
     with pytest.raises(ValueError, match="not a JSON value"):
         to_json(Cauchy(torch.ones(2)))
+
+
+FOLDERS = {
+    "ddeq.solvers": ("from ddeq.solvers import Picard as Base", Solver),
+    "ddeq.adjoints": ("from ddeq.adjoints import PhantomGradient as Base", Adjoint),
+    "ddeq.tasks": ("from ddeq.tasks import Regression as Base", Task),
+    "ddeq.measures.divergences": ("from ddeq.measures.divergences import MMD as Base", Divergence),
+}
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_new_file_in_a_folder_is_all_it_takes(folder, tmp_path, monkeypatch):
+    line, kind = FOLDERS[folder]
+    (tmp_path / "brand_new.py").write_text(f"{line}\n\nclass BrandNew(Base):\n    pass\n")
+    package = sys.modules[folder]
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
+    monkeypatch.setattr(registry, "_CLASSES", dict(registry._CLASSES))
+    registry.import_all(folder)
+    assert "BrandNew" in known(kind)
+    del sys.modules[f"{folder}.brand_new"]
+    del package.brand_new
+    asked = []  # and the package does so itself
+    monkeypatch.setattr(registry, "import_all", asked.append)
+    importlib.reload(package)
+    assert asked == [folder]

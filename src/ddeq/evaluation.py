@@ -103,7 +103,7 @@ def merged(parts: list[tuple[int, Report]]) -> Report:
         metrics[name] = Mean(float(mean), float((squares / max(whole - 1, 1) / whole) ** 0.5))
     if first.confusion is None:
         return Report(first.frame, metrics)
-    confusion = np.sum([part.confusion for _, part in parts], axis=0)
+    confusion = np.sum([np.asarray(part.confusion) for _, part in parts], axis=0)
     return Report(first.frame, metrics, per_class(confusion, list(first.per_class)), confusion)
 
 

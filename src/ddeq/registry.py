@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import sys
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
-__all__ = ["Registered", "from_json", "known", "to_json"]
+__all__ = ["Registered", "from_json", "import_all", "known", "to_json"]
 
 _CLASSES: dict[str, type[Registered]] = {}
 
@@ -32,6 +35,12 @@ def registered_name(cls: type[Registered]) -> str:
     """``Picard`` for a class of this package, ``package.module.Class`` for any other."""
     own = cls.__module__.split(".")[0] == __name__.split(".")[0]
     return cls.__qualname__ if own else f"{cls.__module__}.{cls.__qualname__}"
+
+
+def import_all(package: str) -> None:
+    """Imports every module of a package, so that the classes in them are known."""
+    for module in iter_modules(sys.modules[package].__path__):
+        import_module(f"{package}.{module.name}")
 
 
 def known(kind: type) -> dict[str, type[Any]]:

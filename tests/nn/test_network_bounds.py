@@ -9,7 +9,7 @@ from ddeq import PointClouds
 from ddeq.errors import DdeqError
 from ddeq.nn import Groups, Network
 from ddeq.nn.features import _gaussians
-from ddeq.nn.groups import _lexicographic
+from ddeq.nn.groups import _lexicographic, _mean
 from ddeq.nn.pose import square_up, turn
 from ddeq.nn.proposals import relative_to
 from ddeq.nn.share import MissingShare
@@ -60,7 +60,7 @@ def test_the_size_of_a_group_to_the_edge():
 
 def test_gaussians_by_squaring_are_those_by_the_exponential():
     squares = torch.linspace(0.0, 2.0, 9, dtype=torch.float64)
-    for r, values in _gaussians(squares, (0.25, 0.5, 1.0, 0.7)).items():
+    for r, values in _gaussians(squares, (0.25, 0.5, 1.0, 0.75)).items():
         assert torch.allclose(values, torch.exp(-squares / (2 * r * r)), rtol=1e-12)
 
 
@@ -98,3 +98,8 @@ def test_a_box_is_squared_up_to_a_fraction_of_a_degree(angle):
     x = square_up(turn(PointClouds.from_list([box]), torch.tensor([angle])))
     low, high = x.points.amin(1), x.points.amax(1)
     assert (high - low)[0, :2].prod().item() == pytest.approx(8.0, rel=4e-3)
+
+
+def test_means_leave_padding_out():
+    x = PointClouds.from_list([torch.randn(5, 2), torch.randn(3, 2)])
+    assert torch.allclose(_mean(x.points, x.mask)[:, 0], x.mean(), atol=1e-6)

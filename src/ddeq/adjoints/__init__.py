@@ -9,5 +9,8 @@ from ddeq.adjoints.base import Adjoint
 from ddeq.adjoints.implicit import ImplicitGradient
 from ddeq.adjoints.penalty import jacobian_penalty
 from ddeq.adjoints.phantom import PhantomGradient
+from ddeq.registry import import_all
 
 __all__ = ["Adjoint", "ImplicitGradient", "PhantomGradient", "jacobian_penalty"]
+
+import_all(__name__)  # a new one is a new file in this folder

@@ -62,6 +62,18 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument("--data", help="other data than the recipe's: a name or a folder")
     parser.add_argument("--weights", help="folder or name (default: those shipped for the data)")
     parser.add_argument("--data-root", help="folder with data you have (default: $DDEQ_DATA)")
+    _add_options_of_tasks(parser)
+    parser.add_argument("--limit", type=int, help="only the first so many clouds")
+    parser.add_argument("--batch-size", type=int, default=64)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("-o", "--output", metavar="FILE", help="also write the figures as JSON")
+    add_options(parser)
+    parser.set_defaults(run=run_together)
+
+
+def _add_options_of_tasks(parser: argparse.ArgumentParser) -> None:
+    """Options that one task has and another has not, and what may be written."""
     parser.add_argument(
         "--own-frame",
         action="store_true",
@@ -86,13 +98,6 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
         help="completion: always add so many new points per visible point (the paper: 0.275), "
         "instead of the number that the model estimates",
     )
-    parser.add_argument("--limit", type=int, help="only the first so many clouds")
-    parser.add_argument("--batch-size", type=int, default=64)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("-o", "--output", metavar="FILE", help="also write the figures as JSON")
-    add_options(parser)
-    parser.set_defaults(run=run_together)
 
 
 def run_together(args: argparse.Namespace) -> int:
@@ -121,10 +126,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--limit must be at least 1, got {args.limit}")
     task = type(recipe.task)
     options = _options(task, args)
-    if args.confusion:
-        output_path(args.confusion, (".png", ".svg", ".pdf"), args.force)
-    if args.output:
-        output_path(args.output, (".json",), args.force)
+    _check_outputs(args)
     data = load(recipe.data, "test", args.data_root, recipe.surface or None)
     if args.limit is not None:
         data = data.subset(np.arange(min(args.limit, len(data))))
@@ -150,6 +152,14 @@ def run(args: argparse.Namespace) -> int:
     if args.confusion:
         _draw(args.confusion, report.confusion, data.classes, quiet=args.json)
     return 0
+
+
+def _check_outputs(args: argparse.Namespace) -> None:
+    """Files that cannot be written are refused before any work."""
+    if args.confusion:
+        output_path(args.confusion, (".png", ".svg", ".pdf"), args.force)
+    if args.output:
+        output_path(args.output, (".json",), args.force)
 
 
 def _options(task: type[Task], args: argparse.Namespace) -> dict[str, Any]:

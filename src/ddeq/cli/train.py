@@ -91,8 +91,8 @@ def run(args: argparse.Namespace) -> int:
     options = _trainer_options(args, recipe)
     from ddeq.training import train
     from ddeq.training.data import CloudData
+    from ddeq.training.distributed import rank
     from ddeq.training.interruption import Interrupted
-    from ddeq.training.run import rank
 
     try:
         train(

@@ -197,10 +197,10 @@ class PointClouds:
 
         Example:
             >>> x = PointClouds.from_list([torch.tensor([[1.0, 5.0], [3.0, 5.0]])])
-            >>> y, way = x.normalize()
+            >>> y, frame = x.normalize()
             >>> y.points.tolist()
             [[[-1.0, 0.0], [1.0, 0.0]]]
-            >>> way.invert(y).points.tolist()
+            >>> frame.invert(y).points.tolist()
             [[[1.0, 5.0], [3.0, 5.0]]]
         """
         std = self.std()

@@ -1,5 +1,6 @@
 """Solvers of ``z = F(z)`` as a measure, one per file, behind one interface."""
 
+from ddeq.registry import import_all
 from ddeq.solvers.anderson import Anderson
 from ddeq.solvers.base import Map, Solver, Step
 from ddeq.solvers.broyden import Broyden
@@ -27,3 +28,5 @@ __all__ = [
     "WassersteinFlow",
     "Weiszfeld",
 ]
+
+import_all(__name__)  # a new one is a new file in this folder

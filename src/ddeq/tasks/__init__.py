@@ -1,5 +1,6 @@
 """What can be learned of clouds: a model, a loss, batches and metrics per task."""
 
+from ddeq.registry import import_all
 from ddeq.tasks.base import Task
 from ddeq.tasks.baselines import (
     DeepSetsTask,
@@ -33,3 +34,5 @@ __all__ = [
     "SetTransformerTask",
     "Task",
 ]
+
+import_all(__name__)  # a new one is a new file in this folder

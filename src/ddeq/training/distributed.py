@@ -7,11 +7,13 @@ for the whole batch, and it takes its part of that too: so all together do what 
 
 from __future__ import annotations
 
+import os
+
 import torch.distributed as dist
 
 from ddeq.measures.clouds import PointClouds
 
-__all__ = ["gather_clouds"]
+__all__ = ["gather_clouds", "rank"]
 
 
 def gather_clouds(clouds: PointClouds) -> PointClouds:
@@ -25,3 +27,11 @@ def gather_clouds(clouds: PointClouds) -> PointClouds:
     parts: list[list] = [[] for _ in range(dist.get_world_size())]
     dist.all_gather_object(parts, clouds.to("cpu").to_list())
     return PointClouds.from_list([cloud for row in zip(*parts, strict=True) for cloud in row])
+
+
+def rank() -> int:
+    """Which of the processes among which the batches are distributed this is."""
+    for name in ("RANK", "SLURM_PROCID"):
+        if name in os.environ:
+            return int(os.environ[name])
+    return max(int(os.environ.get(name, 0)) for name in ("LOCAL_RANK", "NODE_RANK"))

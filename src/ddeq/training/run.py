@@ -22,8 +22,9 @@ from torch import Tensor
 
 from ddeq.models.base import EquilibriumModel
 from ddeq.training.callbacks import BestModel, EarlyPictures, RecipeFile, export
-from ddeq.training.checkpoints import LastCheckpoint, WholeCheckpoints, find_checkpoint
+from ddeq.training.checkpoints import LastCheckpoint, Saved, WholeCheckpoints, find_checkpoint
 from ddeq.training.data import CloudData
+from ddeq.training.distributed import rank
 from ddeq.training.finetune import start_from
 from ddeq.training.folder import claimed
 from ddeq.training.interruption import Interrupted, Interruption, StoppedError
@@ -32,7 +33,7 @@ from ddeq.training.module import EquilibriumModule
 from ddeq.training.plan import Plan
 from ddeq.training.recipe import Recipe
 
-__all__ = ["rank", "train"]
+__all__ = ["train"]
 
 
 @contextmanager
@@ -175,9 +176,7 @@ def train(
     module = EquilibriumModule(recipe.make_model(data.train), recipe)
     if init is not None:
         start_from(module.model, init)
-    saved = find_checkpoint(out / "checkpoints", module) if resume else None
-    if saved and saved.damaged and rank() == 0:
-        print(f"{saved.damaged} is damaged: going on from the one before, step {saved.step}")
+    saved = _checkpoint(out, module) if resume else None
     plan = Plan(recipe, len(data.train), init is not None)
     if verbose and rank() == 0:
         print("\n".join(plan.lines()), flush=True)
@@ -195,6 +194,14 @@ def train(
         trainer = _trainer(plan, every, loggers, trainer_options)
         _fit(trainer, module, data, saved.path if saved else None, stop, out)
         return _finish(module, best, out)
+
+
+def _checkpoint(out: Path, module: EquilibriumModule) -> Saved | None:
+    """What to go on from, if there is any; says so where the last checkpoint is damaged."""
+    saved = find_checkpoint(out / "checkpoints", module)
+    if saved and saved.damaged and rank() == 0:
+        print(f"{saved.damaged} is damaged: going on from the one before, step {saved.step}")
+    return saved
 
 
 def _measuring(recipe: Recipe, best: BestModel, verbose: bool) -> list[Callback]:
@@ -285,11 +292,3 @@ def _averaging(decay: float) -> list[Callback]:
         return mean.lerp(weights, 1.0 - min(decay, (1.0 + int(count)) / (10.0 + int(count))))
 
     return [WeightAveraging(avg_fn=average)]
-
-
-def rank() -> int:
-    """Which of the processes among which the batches are distributed this is."""
-    for name in ("RANK", "SLURM_PROCID"):
-        if name in os.environ:
-            return int(os.environ[name])
-    return max(int(os.environ.get(name, 0)) for name in ("LOCAL_RANK", "NODE_RANK"))

@@ -10,6 +10,7 @@ from ddeq.measures.divergences.sliced import (
     sliced_mmd2,
     sliced_wasserstein2,
 )
+from ddeq.registry import import_all
 
 __all__ = [
     "MMD",
@@ -26,3 +27,5 @@ __all__ = [
     "wasserstein_gradient",
     "witness",
 ]
+
+import_all(__name__)  # a new one is a new file in this folder
