@@ -1,4 +1,4 @@
-"""A model in three graphs of fixed sizes, by ``torch.export``: encode, step and head.
+"""A model in three graphs of fixed sizes, by ``torch.export`` or as ONNX: encode, step and head.
 
 A solver applies the step in between, in whatever runs the graphs. They hold the weights, and need
 neither this package nor its solvers.
@@ -6,19 +6,25 @@ neither this package nor its solvers.
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.export import ExportedProgram
 
+from ddeq.errors import DdeqError
+from ddeq.io.atomic import atomic_path
 from ddeq.measures.clouds import PointClouds
 from ddeq.models.base import EquilibriumModel
 from ddeq.models.classifier import Classifier
 from ddeq.models.completer import Completer
 from ddeq.nn.base import MeasureNetwork, over_tensors
 
-__all__ = ["export_parts"]
+__all__ = ["export_parts", "write_onnx"]
 
 
 class Encode(nn.Module):
@@ -121,6 +127,25 @@ def export_parts(
             "step": torch.export.export(step, (z, mask, *_tensors(context))),
             "head": torch.export.export(Head(model).eval(), (z, mask)),
         }
+
+
+def write_onnx(parts: Mapping[str, ExportedProgram], folder: str | Path) -> None:
+    """Writes ``encode.onnx``, ``step.onnx`` and ``head.onnx`` into a folder.
+
+    Args:
+        parts: Of :func:`export_parts`.
+        folder: Made if need be; files of these names are replaced.
+
+    Raises:
+        DdeqError: in one line, if the packages onnx and onnxscript are missing.
+    """
+    missing = [name for name in ("onnx", "onnxscript") if find_spec(name) is None]
+    if missing:
+        raise DdeqError(f"ONNX files need {' and '.join(missing)}: pip install onnx onnxscript")
+    for name, program in parts.items():
+        with atomic_path(Path(folder) / f"{name}.onnx") as draft, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch's, about itself
+            torch.onnx.export(program, f=draft, external_data=False, verbose=False)
 
 
 def _tensors(context: Any) -> tuple[Tensor, ...]:
