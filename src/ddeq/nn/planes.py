@@ -63,11 +63,11 @@ def _turned(points: Tensor, angle: float) -> Tensor:
 
 def _of_cloud(x: PointClouds, points: Tensor, pairs: list[list[int]], size: int) -> list[Tensor]:
     """Pictures of points in ``[-1, 1]^d`` on the planes of pairs of axes."""
-    cells = ((points + 1) * (size / 2) - 0.5).clamp(0, size - 1 - 1e-3)
+    cells = ((points + 1) * (size / 2) - 0.5).clamp(0.0, size - 1 - 1e-3)
     corner = cells.detach().floor()
     part = cells - corner  # (B, N, d), in [0, 1)
     below = corner.long()
-    height = (points.clamp(-1, 1) + 1) / 2
+    height = (points.clamp(-1.0, 1.0) + 1) / 2
     return [
         _picture(x, below[..., pair], part[..., pair], height[..., other], size)
         for pair in pairs
