@@ -16,6 +16,8 @@ from ddeq.measures.clouds import PointClouds
 from ddeq.measures.divergences import mmd2
 from ddeq.measures.metrics import wasserstein2
 from ddeq.models.baselines import PCN
+from ddeq.models.sampling import some_points
+from ddeq.nn.checks import whole
 from ddeq.solvers.solution import Solution
 from ddeq.tasks.baselines import PCNTask
 from ddeq.tasks.holes import Holes
@@ -31,11 +33,20 @@ class PCNHolesTask(PCNTask):
     """A whole cloud for one with any hole, by :class:`ddeq.models.baselines.PCN`.
 
     Tasks and augmentations are those of :class:`ddeq.tasks.Holes`, without whole clouds.
+
+    Attributes:
+        reads: Visible points that are encoded in training, and points of the whole that the result
+            is compared with.
     """
 
-    coarse: int = 768
+    coarse: int = 384
+    reads: int = 288
 
     name = "pcn-holes"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        whole("task.reads", self.reads, 1, 100_000)
 
     def make_model(self, data: CloudDataset, **parts: Any) -> PCN:
         return PCN(data.dim, coarse=self.coarse, proportions=True)
@@ -64,7 +75,8 @@ class PCNHolesTask(PCNTask):
     ) -> tuple[Tensor, Solution | None]:
         """See :meth:`ddeq.models.baselines.PCN.loss`."""
         assert batch.whole is not None  # all were cut
-        return model.loss(batch.partial, batch.whole).mean(), None
+        seen, wanted = (some_points(part, self.reads) for part in (batch.partial, batch.whole))
+        return model.loss(seen, wanted).mean(), None
 
     @torch.no_grad()
     def validate(self, model: PCN, batch: HoleBatch) -> Measured:  # type: ignore[override]
