@@ -48,6 +48,7 @@ def run(data: str, budget: float) -> Iterator[dict[str, Any]]:
             "settings": {
                 "training": f"{time.words} each, one core",
                 "seeds": _SEEDS[data],
+                "test clouds": ", ".join(str(len(_sets(name, data)[1])) for name in _TASKS),
                 "network": "the paper's with heads of 32" if data == "full" else "a small one",
                 "protocol": "equal time, our recipes and solver; learning rate and best weights by "
                 f"{time.held_out} held-out training clouds; test clouds measured once; the error "

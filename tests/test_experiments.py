@@ -106,7 +106,7 @@ def test_a_training_goes_by_steps_and_is_kept(tmp_path: Path) -> None:
     from common import digits, some
 
     recipe = shared.from_paper("paper-mnist-completion", Picard(3, 0.0), "mini")
-    clouds = shared.thinned(some(digits("mini", "train"), 200, 0), 24)
+    clouds = shared.thinned(some(digits("mini", "train"), 260, 0), 24)
     budget = equal_time.Budget(0, 12, 16, 3)
     found = equal_time.learn(recipe, clouds, budget, tmp_path)
     assert [point[0] for point in found.curve] == [4, 8, 12]
