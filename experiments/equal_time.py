@@ -63,12 +63,14 @@ class Learned:
     """A training that is over.
 
     Attributes:
+        folder: Where it is kept; what is measured of the model may be kept there too.
         model: The best weights by the held-out clouds.
         curve: Step, CPU seconds and held-out metric of the task at each probe.
         rate: The learning rate.
         batch_size: Clouds per step.
     """
 
+    folder: Path
     model: Any
     curve: list[tuple[int, float, float]]
     rate: float
@@ -176,7 +178,7 @@ def learn(
             pictures=False,
         )
         _write(done, clock.curve)
-    return Learned(model.eval(), clock.curve, recipe.learning_rate, recipe.batch_size)
+    return Learned(folder, model.eval(), clock.curve, recipe.learning_rate, recipe.batch_size)
 
 
 def tuned(recipe: Recipe, clouds: CloudDataset, budget: Budget, root: Path) -> Learned:

@@ -38,7 +38,7 @@ def run(data: str, budget: float) -> Iterator[dict[str, Any]]:
         clouds, test = _clouds(kind, data)
         for count in counts:
             learned = learn(_recipe(kind, data, count), clouds, time, store(data))
-            path = store(data) / f"particles-{time.words}" / f"{kind}-{count}.json"
+            path = learned.folder / "particles.json"
             rows.append(remembered(path, lambda: _row(kind, count, learned, test)))  # noqa: B023
             values[kind].append((count, float(rows[-1]["accuracy"].split()[0])))
             print(rows[-1], flush=True)

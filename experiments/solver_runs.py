@@ -60,7 +60,7 @@ def run_of(name: str, data: str, budget: float) -> Run:
         solver = solvers(_EVALUATIONS[data])[name]
         recipe = from_paper("paper-mnist-completion", solver, data)
     learned = tuned(recipe, clouds, time, store(data))
-    path = store(data) / f"solvers-{time.words}" / f"{name}.json"
+    path = learned.folder / "solvers.json"
     found = remembered(path, lambda: _measure(learned.model, _test(data)))
     return Run(learned, found)
 

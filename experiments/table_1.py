@@ -50,7 +50,7 @@ def run(data: str, budget: float) -> Iterator[dict[str, Any]]:
     for name in ("DDEQ", *_BASELINES, _SAME):
         for kind, (train, test) in clouds.items():
             learned = tuned(_recipe(name, kind, data), train, time, store(data))
-            path = store(data) / f"table-1-{time.words}" / f"{kind}-{name}.json".replace(" ", "-")
+            path = learned.folder / "table-1.json"
             rows.append(remembered(path, lambda: _row(kind, name, learned, test)))  # noqa: B023
             print(rows[-1], flush=True)
             yield _result(rows, clouds, time)

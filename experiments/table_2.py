@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from common import digits, shown, some
 from completers import POINTS, Pair, time_of, trained
-from equal_time import remembered, store
+from equal_time import remembered
 from recipes import thinned
 
 from ddeq.data import CloudDataset
@@ -32,11 +32,10 @@ def run(data: str, budget: float) -> dict[str, Any]:
     clouds = some(digits(data), 60 if data == "mini" else 1000, seed)
     clouds = thinned(clouds, POINTS[data])
     shipped, pair = Completer.from_pretrained("mnist-pc"), trained("digits", data, time)
-    path = store(data) / f"table-2-{time.words}".replace(" ", "-")
     rows, values = [], []
     for noise, ddeq, pcn in zip(_NOISE, _DDEQ, _PCN, strict=True):
         kept = remembered(
-            path / f"{noise}.json",
+            pair.ddeq.folder / f"table-2-{noise}-{pair.pcn.folder.name}.json",
             lambda: _level(shipped, pair, clouds, noise, seed),  # noqa: B023
         )
         rows.append({**kept["row"], "paper, DDEQ new": ddeq, "paper, PCN whole": pcn})

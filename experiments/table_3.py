@@ -103,7 +103,7 @@ def _one(name: str, kind: str, data: str, time: Budget, seed: int) -> dict[str, 
     """A training from a seed, measured."""
     clouds, test = _sets(name, data)
     learned = tuned(_recipe(name, kind, data, seed), clouds, time, store(data))
-    path = store(data) / f"table-3-{time.words}" / f"{name}-{kind}-{seed}.json"
+    path = learned.folder / "table-3.json"
     found: dict[str, Any] = remembered(path, lambda: _measure(name, learned, test))
     return found
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from common import shapes, shown, some
 from completers import POINTS, Pair, time_of, trained
-from equal_time import remembered, store
+from equal_time import remembered
 from recipes import thinned
 
 from ddeq.data import CloudDataset, PartialBatch, collate_partial
@@ -31,7 +31,7 @@ def run(data: str, budget: float) -> dict[str, Any]:
     test = thinned(some(shapes(data), 24 if data == "mini" else 150, seed), POINTS[data])
     train = thinned(some(shapes(data, "train"), 3000, seed), POINTS[data])
     pair = trained("shapes", data, time)
-    path = store(data) / f"table-6-{time.words}.json".replace(" ", "-")
+    path = pair.ddeq.folder / f"table-6-{pair.pcn.folder.name}.json"
     kept = remembered(path, lambda: _measure(pair, test, train, _SHIPPED[data], seed))
     return {
         "seed": seed,
