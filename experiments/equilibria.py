@@ -21,7 +21,7 @@ reader would, on shipped models and held-out clouds. It is written from
 `results/equilibrium-*.json` by `experiments/equilibria.py`; measure any model of yours with
 
 ```bash
-ddeq check-equilibrium completer-mnist-pc --picture check.png
+ddeq check-equilibrium completer-digits --picture check.png
 ```
 """
 
@@ -42,8 +42,8 @@ MEASURES = """
   (a lower estimate). Below 1 the answer attracts; at 1 it drifts; above 1 it repels.
 - **Residual** $\\mathrm{MMD}^2(z, F(z)) / E|z - z'|$, over the cloud's own spread (of a collapsed
   cloud, which has none, over the distance of clouds). The solver's own criterion divides by the
-  residual of a far start, which hides a drift. Single precision ends not far below $10^{-6}$ for
-  collapsed particles, so the share of clouds that get there or to rounding stands beside it.
+  residual of a far start, which hides a drift. The check runs in double
+  precision: in single precision rounding alone is near $10^{-6}$ where particles lie close together.
 - **Distinct**: spread of the particles over the distance of clouds. 0 if all are one point.
 """
 

@@ -46,12 +46,12 @@ def add_parser(subparsers: argparse._SubParsersAction) -> None:
         help="measure whether a model's answers are fixed points",
         description=_DEFINITIONS,
         epilog=(
-            "Example: ddeq check-equilibrium completer-mnist-pc --picture check.png. "
+            "Example: ddeq check-equilibrium completer-digits --picture check.png. "
             "The exit status is 0 whether or not the bars are met."
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("model", help="shipped weights, such as completer-mnist-pc, or a folder")
+    parser.add_argument("model", help="shipped weights, such as completer-digits, or a folder")
     parser.add_argument("--data", help="a data set's name or a folder (default: the model's own)")
     parser.add_argument("--data-root", help="folder with data you have (default: $DDEQ_DATA)")
     parser.add_argument("--clouds", type=int, default=64, help="held-out clouds, at least 2 (64)")
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
 
     model, name = _model(args.model)
     data = load(_data(args, name), "test", args.data_root)
-    problem = pose(model, data, args.clouds, args.seed)
+    problem = pose(model.double(), data, args.clouds, args.seed)  # not to measure rounding
     report = check_equilibrium(problem, args.seed, _show)
     _show("")
     print(f"{args.model} on {data.name}: " + "\n".join(report.lines()))

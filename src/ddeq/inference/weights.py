@@ -11,7 +11,7 @@ from typing import Any
 from ddeq.errors import DdeqError
 from ddeq.models import Classifier, Completer, hub
 from ddeq.models.base import EquilibriumModel
-from ddeq.models.pretrained import CONFIG, WEIGHTS, shipped
+from ddeq.models.pretrained import CONFIG, WEIGHTS, shipped, shipped_folder
 from ddeq.models.schema import one_line, read_config
 
 __all__ = ["available", "classifier_for", "completer_for", "default_weights", "load", "model_for"]
@@ -46,7 +46,7 @@ def load(name: str | os.PathLike[str], kind: str | None = None) -> Any:
     types = {model.kind: model for model in _models(EquilibriumModel)}
     if kind is not None and kind not in types:
         raise DdeqError(f"no kind {kind!r} of model: choose from {', '.join(sorted(types))}")
-    kinds = [kind] if kind else [found for found in types if text in shipped(found)]
+    kinds = [kind] if kind else [found for found in types if shipped_folder(found, text)]
     if len(kinds) > 1:
         names = " or ".join(repr(found) for found in kinds)
         raise DdeqError(f"{text} is the name of several models: add the kind, {names}")

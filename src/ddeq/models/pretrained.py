@@ -20,15 +20,23 @@ from ddeq.models.card import model_card
 from ddeq.models.schema import check_arguments, one_line, read_config
 from ddeq.models.weights import check_entries, outline, read_header, read_weights
 
-__all__ = ["Pretrained", "shipped"]
+__all__ = ["Pretrained", "shipped", "shipped_folder"]
 
 WEIGHTS, CONFIG, CARD = "model.safetensors", "config.json", "README.md"
 SHIPPED = Path(__file__).parent.parent / "pretrained"
+_FORMER = {("completer", "mnist-pc"): "digits"}
+"""Names of weights that others took the place of, which do all that they did."""
 
 
 def shipped(kind: str) -> list[str]:
     """Names of the weights of this kind that come with the package."""
     return sorted(path.name.split("-", 1)[1] for path in SHIPPED.glob(f"{kind}-*"))
+
+
+def shipped_folder(kind: str, name: str) -> Path | None:
+    """The folder of weights that come with the package, if there are any of this name."""
+    folder = SHIPPED / f"{kind}-{_FORMER.get((kind, name), name)}"
+    return folder if (folder / CONFIG).is_file() else None
 
 
 class Pretrained:
@@ -133,8 +141,9 @@ def _reading(path: Path) -> Iterator[None]:
 
 def _locate(kind: str, name: str) -> Path:
     """The folder of a model: in the package, on disk, or fetched from the hub if asked for."""
-    if (SHIPPED / f"{kind}-{name}").is_dir():
-        return SHIPPED / f"{kind}-{name}"
+    folder = shipped_folder(kind, name)
+    if folder is not None:
+        return folder
     if os.path.isdir(name):
         return Path(name)
     if name.startswith(hub.PREFIX):
