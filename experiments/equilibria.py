@@ -43,7 +43,7 @@ MEASURES = """
 - **Residual** $\\mathrm{MMD}^2(z, F(z)) / E|z - z'|$, over the cloud's own spread (of a collapsed
   cloud, which has none, over the distance of clouds). The solver's own criterion divides by the
   residual of a far start, which hides a drift. The check runs in double
-  precision: in single precision rounding alone is near $10^{-6}$ where particles lie close together.
+  precision: in single precision rounding alone is near $10^{-6}$ where particles lie close.
 - **Distinct**: spread of the particles over the distance of clouds. 0 if all are one point.
 """
 
