@@ -120,7 +120,7 @@ def _accuracies(
     name: str, model: Any, test: CloudDataset, kind: str, data: str, seed: int
 ) -> list[float]:
     """Accuracy at each level, or of clean clouds; what is measured of these weights is kept."""
-    mark = sum(float(p.double().abs().sum()) for p in model.parameters())
+    mark = sum(float(p.detach().double().abs().sum()) for p in model.parameters())
     path = store(data) / "corruptions" / f"{name}-{len(test)}-{mark:.6e}.json".replace(" ", "-")
     levels = _LEVELS[data] if kind != "clean" else (0,)
     found: list[float] = remembered(

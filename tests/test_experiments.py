@@ -78,14 +78,9 @@ def test_every_figure_is_among_the_results(name: str) -> None:
     text = text_of(ROOT / name)
     if name == "README.md":
         text = text.partition("## What it reaches")[2].partition("\n## ")[0]
-    known = sorted(
-        {
-            number
-            for path in (ROOT / "results").rglob("*.json")
-            for number in scalars(json.loads(text_of(path)))
-        }
-    )
-    values = np.array([number for number in known if np.isfinite(number)])
+    files = [json.loads(text_of(path)) for path in (ROOT / "results").rglob("*.json")]
+    known = np.array([number for file in files for number in scalars(file)])
+    values = np.sort(known[np.isfinite(known)])
     wanted = figures(text)
     assert wanted
     for figure in wanted:
@@ -138,6 +133,15 @@ def test_a_row_is_made_once(tmp_path: Path) -> None:
         value = equal_time.remembered(tmp_path / "a" / "b.json", lambda: made.append(1) or 7)
         assert value == 7
     assert made == [1]
+
+
+def test_corruption_errors_are_those_of_dgcnn() -> None:
+    errors, kinds = module("corruptions")._errors, module("corruptions").CORRUPTIONS
+    reference = {"clean": [0.9], **{kind: [0.8, 0.4] for kind in kinds}}
+    assert errors(reference, reference)["mCE"] == pytest.approx(1.0)
+    half = errors({"clean": [0.9], **{kind: [0.8] for kind in kinds}}, reference)
+    assert half["mCE"] == pytest.approx(0.5)  # (1 - 0.8) / (1 - 0.6)
+    assert half["RmCE"] == pytest.approx(1 / 3)  # (0.9 - 0.8) / (0.9 - 0.6)
 
 
 def test_a_collapse_is_flagged() -> None:
