@@ -16,7 +16,8 @@ from ddeq.measures.kernels import distances
 from ddeq.nn import Network
 from ddeq.solvers import Picard
 from ddeq.tasks import Holes
-from ddeq.tasks.holes import pull, to_surface, transport
+from ddeq.tasks.holes import to_surface, transport
+from ddeq.tasks.pull import pull
 from ddeq.training import PRESETS, train
 from ddeq.training.data import CloudData
 

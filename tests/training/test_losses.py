@@ -1,5 +1,7 @@
 """The losses of training against their formulas, and the changes of training clouds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -52,6 +54,27 @@ def test_completion_loss_is_its_formula(monkeypatch, free_weight, residual_weigh
         + (count_weight or 0.0) * error**2
     )
     assert float(loss.detach()) == pytest.approx(float(expected.mean().detach()), rel=1e-5)
+
+
+def test_the_pull_brings_a_second_path_to_the_end_of_the_first(monkeypatch):
+    marked = {**SEEN, "network.marks": 2, "task.pull_weight": 0.5}
+    module, batch = case("mini-completion", monkeypatch, marked)
+    assert module.recipe.task.later_applications == 2
+    plain, _ = replace(module.recipe.task, pull_weight=0.0).loss(module.model, batch, 3)
+    pulled, _ = module.loss(batch, seed=3, start=None)
+    again, _ = module.loss(batch, seed=3, start=None)
+    assert torch.equal(pulled, again)
+    assert pulled > plain
+    pulled.backward()
+    assert module.model.network.marks.mlp.outer.weight.grad.abs().sum() > 0
+
+
+def test_marks_are_the_same_in_training_and_at_use(monkeypatch):
+    module, batch = case("mini-completion", monkeypatch, {**SEEN, "network.marks": 2})
+    module.model.network.marks.mlp.outer.weight.data.normal_()
+    _, solution = module.loss(batch, seed=3, start=None)
+    _, at_use = module.model.latent(batch.partial, 3)
+    torch.testing.assert_close(solution.value.points, at_use.value.points)
 
 
 def test_log_residual_has_gradients_at_rest_and_for_one_particle():

@@ -135,6 +135,15 @@ def test_start_from_with_and_without_an_estimate(given: bool, wanted: bool, tmp_
             assert torch.equal(value, theirs[name])
 
 
+def test_start_from_weights_without_marks(tmp_path: Path) -> None:
+    plain = ddeq.Completer(2, features=16, head_size=4, cross_layers=1)
+    plain.save_pretrained(tmp_path)
+    marked = ddeq.Completer(2, features=16, head_size=4, cross_layers=1, marks=2)
+    start_from(marked, str(tmp_path))
+    x = ddeq.PointClouds.from_list([torch.randn(9, 2), torch.randn(5, 2)])
+    torch.testing.assert_close(marked(x).points, plain(x).points)  # they have no effect yet
+
+
 def test_start_from_with_other_classes_has_a_new_head(tmp_path: Path) -> None:
     source = ddeq.Classifier(2, 3, classes=["a", "b", "c"])
     source.save_pretrained(tmp_path)

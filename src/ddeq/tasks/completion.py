@@ -26,6 +26,7 @@ from ddeq.models import Completer
 from ddeq.nn.checks import flag, number
 from ddeq.solvers.solution import Solution
 from ddeq.tasks.base import Task, share
+from ddeq.tasks.pull import pull, second_path
 from ddeq.tasks.report import Measured, Report, batches, equilibrium_values, means
 
 __all__ = [
@@ -62,6 +63,9 @@ class Completion(Task):
         residual_weight: ``w_res``. It makes the spread particles one application after the
             solver's last iterate the equilibrium: without it, particles that go on for long fall
             together.
+        pull_weight: Of the pull of a second path, from a random start and with the same marks, to
+            the end of the first, particle by particle; see :func:`ddeq.tasks.pull.second_path`. For
+            a network with marks: without them it would pull all particles together.
     """
 
     noise: float = 0.05
@@ -70,6 +74,7 @@ class Completion(Task):
     count_weight: float = 0.02
     free_weight: float = 0.1
     residual_weight: float = 5e-3
+    pull_weight: float = 0.0
 
     name = "completion"
     metric = "mmd2"
@@ -81,13 +86,13 @@ class Completion(Task):
         share("task.noise", self.noise)
         share("task.own_frame", self.own_frame)
         flag("task.estimate", self.estimate)
-        for name in ("count_weight", "free_weight", "residual_weight"):
+        for name in ("count_weight", "free_weight", "residual_weight", "pull_weight"):
             number(f"task.{name}", getattr(self, name), 0.0, 1e9)
 
     @property
     def later_applications(self) -> int:
-        """One, where the residual after the adjoint is trained."""
-        return 1 if self.residual_weight > 0 else 0
+        """Of ``F``, after the adjoint: that of the residual, and that of a second path."""
+        return (self.residual_weight > 0) + (self.pull_weight > 0)
 
     def make_model(self, data: CloudDataset, **parts: Any) -> Completer:
         if data.dim not in PARTIAL_RADIUS:
@@ -117,11 +122,20 @@ class Completion(Task):
         # read off the batch at hand: at use each cloud is encoded by itself for its count, which
         # in training would cost as much again and draw other dropout masks in each process
         counts = (model.shares(f).detach() * partial.lengths).round().long().clamp(min=1)
-        z, solution = model.latent(partial, seed, counts, start=start, f=f)
+        if start is not None:  # from an earlier step, whose counts may have been others
+            counts = torch.full_like(counts, start.points.shape[1])
+        noise = model.noise(counts, seed)
+        marked = f.mark(noise.points)
+        begin = model.start(partial, noise, marked) if start is None else start
+        z, solution = model.equilibrium(marked, begin)
         loss = z.points.new_zeros(len(z))
         if self.residual_weight:
-            last, z = z, f(z)
+            last, z = z, marked(z)
             loss = self.residual_weight * log_residual(last, z)
+        if self.pull_weight:
+            rng = np.random.default_rng([run_seed, seed, 2])
+            other = second_path(model, marked, partial, z, rng)
+            loss = loss + self.pull_weight * pull(other, z.detach())
         new = model.points(z)
         loss = loss + mmd2(partial.cat(new), target)
         if self.free_weight:

@@ -24,9 +24,10 @@ from ddeq.nn.checks import number, whole
 from ddeq.solvers.solution import Solution
 from ddeq.tasks.base import share
 from ddeq.tasks.completion import Completion, log_residual
+from ddeq.tasks.pull import pull, second_path
 from ddeq.tasks.report import Measured
 
-__all__ = ["Holes", "pull", "to_surface", "transport"]
+__all__ = ["Holes", "to_surface", "transport"]
 
 _CUTS = {"balls": 0.3, "brush": 0.2, "half": 0.2, "view": 0.3}
 _FLOOR = 1e-2  # distances below it are as good as 0
@@ -55,7 +56,6 @@ class Holes(Completion):
         proposal_weight: Of the negative log likelihood.
         edge_weight: Of the cross entropy of "points are missing beside me".
         trust_weight: Of the squared error of the log expected distances.
-        pull_weight: Of the pull between the paths; 0 leaves the second path out.
     """
 
     noise: float = 0.0
@@ -81,12 +81,8 @@ class Holes(Completion):
         share("task.told", self.told)
         whole("task.particles", self.particles, 1, 100_000)
         whole("task.reads", self.reads, 0, 100_000)
-        for name in ("ot", "near", "proposal", "edge", "trust", "pull"):
+        for name in ("ot", "near", "proposal", "edge", "trust"):
             number(f"task.{name}_weight", getattr(self, f"{name}_weight"), 0.0, 1e9)
-
-    @property
-    def later_applications(self) -> int:
-        return 1 + (self.pull_weight > 0)
 
     def make_model(self, data: CloudDataset, **parts: Any) -> Completer:
         use = Sampling(self.reads, self.particles, candidates=3, solved=3 * self.particles)
@@ -166,30 +162,12 @@ class Holes(Completion):
         error = model.log_distances(z.detach()) - (gaps.detach() + _FLOOR).log()
         loss = loss + self.trust_weight * error.square().mean(1)
         if self.pull_weight:
-            loss = loss + self.pull_weight * pull(self._second(model, f, x, z, rng), z.detach())
+            loss = loss + self.pull_weight * pull(second_path(model, f, x, z, rng), z.detach())
         return loss, solution
 
     def near(self, new: PointClouds, removed: PointClouds, surface: PointClouds) -> Tensor:
         """``d(new, removed)``, ``(S,)``."""
         return to_surface(new, removed).mean(1)
-
-    @staticmethod
-    def _second(
-        model: Completer,
-        f: EquilibriumMap,
-        x: PointClouds,
-        z: PointClouds,
-        rng: np.random.Generator,
-    ) -> PointClouds:
-        """The end of a path from a Gaussian start, attached by one application."""
-        noise = rng.standard_normal((*z.points.shape[:2], x.dim))
-        noise *= np.exp(rng.normal(0.3, 0.7, (len(z), 1, 1)))
-        with torch.no_grad():
-            other = model.start(x, z.with_points(torch.from_numpy(noise).to(z.points)))
-            fixed = f.detach()
-            for _ in range(int(rng.integers(1, 5))):
-                other = fixed(other)
-        return f(other)
 
     def validate(self, model: Completer, batch: HoleBatch) -> Measured:  # type: ignore[override]
         """OT of new points against the removed ones, distance to the surface, estimated share."""
@@ -219,12 +197,6 @@ def to_surface(new: PointClouds, surface: PointClouds) -> Tensor:
         index = gaps.masked_fill(~surface.mask[:, None], torch.inf).argmin(2)
     near = surface.points.gather(1, index[..., None].expand(-1, -1, new.dim))
     return ((new.points - near).square().sum(-1) + 1e-6).sqrt()
-
-
-def pull(z: PointClouds, end: PointClouds) -> Tensor:
-    """``mean_i |z_i - end_i|``, ``(B,)``."""
-    gap = (z.points - end.points).square().sum(-1)
-    return ((gap + 1e-8).sqrt() * z.weights).sum(1)
 
 
 def transport(new: PointClouds, removed: PointClouds) -> Tensor:

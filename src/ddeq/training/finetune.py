@@ -13,6 +13,9 @@ _NO_WEIGHTS = ("name", "dropout")
 """Fields of a network's configuration that say nothing about its weights."""
 
 
+_ADDED = ("network.marks.",)
+"""Where the names of weights begin that a network without them can be given."""
+
 _HEADS, _BASELINE_HEADS = ("head.", "missing."), ("out.",)
 """Where the names of weights begin that are made for certain answers."""
 
@@ -38,7 +41,8 @@ def start_from(model: Any, name: str) -> None:
         for key, value in theirs.items()
         if key in ours and (ours[key].shape == value.shape or not key.startswith(heads))
     }
-    fresh = [key for key in ours if key not in kept and not key.startswith(heads)]
+    new = (*heads, *_ADDED)
+    fresh = [key for key in ours if key not in kept and not key.startswith(new)]
     if not reasons and (fresh or any(ours[key].shape != kept[key].shape for key in kept)):
         reasons = ["their layers have other shapes"]
     if reasons:
@@ -67,6 +71,8 @@ def _reasons(ours: dict[str, Any], theirs: dict[str, Any]) -> list[str]:
     if mine["name"] != other["name"]:
         return [*reasons, f"they have the network {other['name']} (add --network {other['name']})"]
     for key in sorted(other):
+        if key == "marks" and not other[key]:
+            continue  # marks begin with no effect
         if key not in _NO_WEIGHTS and mine[key] != other[key]:
             reasons.append(
                 f"they have {key} {other[key]}, the recipe {mine[key]} "
