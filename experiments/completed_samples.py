@@ -21,10 +21,7 @@ from ddeq.viz.from_model import choose
 NAME = "completed-samples"
 PAPER = "figures: completed samples"
 
-_SHIPPED = {
-    "digits": {"mini": "mnist-pc", "full": "mnist-pc"},
-    "shapes": {"mini": "shapes", "full": "modelnet8"},
-}
+_SHIPPED = {"digits": "mnist-pc", "shapes": "modelnet8"}
 _ROWS = 6
 _HEADS = ("input", "DDEQ, shipped", "DDEQ", "PCN", "truth")
 
@@ -40,7 +37,7 @@ def run(data: str, budget: float) -> dict[str, Any]:
         clouds = thinned(load(data), POINTS[data])
         items = partial_tasks(clouds, seed=seed)
         batch = collate_partial([items[i] for i in choose(clouds, _ROWS, seed)])
-        shipped = Completer.from_pretrained(_SHIPPED[kind][data])
+        shipped = Completer.from_pretrained(_SHIPPED[kind])
         new = [shipped(batch.partial), pair.ddeq.model(batch.partial)]
         wholes = [batch.partial.cat(n) for n in new] + [pair.pcn.model(batch.partial)]
         for name, whole in zip(_HEADS[1:4], wholes, strict=True):
