@@ -32,9 +32,9 @@ The paper's protocol: clouds are normalised whole and then cut, so that the fram
 and variance of what is missing; the Gaussian of these moments and retrieval stand beside a network
 under `completion-baselines` and `table-6` below. The paper always adds 27.5 % (`--ratio 0.275`);
 other rows add as many points as the model estimates, which is not the paper's setting. The balls
-remove a smaller share of a surface than of the paper's vertices (`table-6`), so rows of `modelnet8`
-and `shapes` are not the paper's task, and `paper-modelnet8-completion` and the recipe of `shapes`,
-which always add 27.5 %, add twice what is missing of such surfaces. The form of the loss of
+remove a smaller share of a surface than of the paper's vertices, so rows of `modelnet8` are not the
+paper's task, and `paper-modelnet8-completion`, which always adds 27.5 %, adds twice what is missing
+of such surfaces. The form of the loss of
 `mnist-pc` was chosen by 96 of its test clouds, those of `docs/experiments.md`; its epoch by
 held-out training clouds."""
 _OWN = """### Completion, in the frame of what is visible
