@@ -5,6 +5,7 @@
 - The threshold of "something is missing", and the logit from which the model is sure, such that
   whole clouds get ``--added`` new points per point in the mean, and as many clouds with a hole as
   possible get some.
+- The factor of the estimated shares, so that their error has no mean on the logarithmic scale.
 - Mean and deviation of the logarithm of true over expected distances, for the confidence.
 - The thickness that one cloud in a hundred exceeds.
 """
@@ -93,6 +94,15 @@ def _mean_part(cut: dict[str, np.ndarray], low: float, width: float) -> float:
     return float(np.mean(values))
 
 
+def balanced(data: CloudDataset, cut: dict[str, np.ndarray]) -> float:
+    """The factor by which the estimated shares are right in the mean of their logarithms."""
+    errors = []
+    for name, rows in cut.items():
+        true = [len(p.removed) / len(p.kept) for p in problems(data, name, 23)]
+        errors.append(np.log(rows[:, 1] / np.array(true)))
+    return float(np.exp(-np.mean(errors)))
+
+
 def distances(model: Completer, data: CloudDataset) -> tuple[float, float]:
     """Mean and deviation of the logarithm of true over expected distances."""
     errors = []
@@ -130,21 +140,34 @@ def main() -> None:
     torch.set_num_threads(1)
     model = Completer.from_pretrained(args.model)
     data = held_out(args.data)
-    if data.dim == 3:
-        model.sampling = Sampling(reads=288, group=80, solved=320)
+    model.sampling = Sampling(reads=288, group=80, solved=320) if data.dim == 3 else Sampling()
     whole = np.array([look(model, p) for seed in (21, 22) for p in problems(data, "whole", seed)])
     cuts = CUTS[data.dim]
     cut = {name: np.array([look(model, p) for p in problems(data, name, 23)]) for name in cuts}
+    factor = balanced(data, cut)
+    for rows in (whole, *cut.values()):
+        rows[:, 1] *= factor
     low, width, found = thresholds(whole, cut, args.added)
     assert isinstance(model.missing, MissingShare)
     model.missing.mlp.outer.bias[0] -= low
+    model.ratio = model.missing.ratio = factor * model.ratio
     bias, error = distances(model, data.subset(np.arange(0, len(data), 2)))
     assert model.trust is not None
     model.trust.outer.bias += bias
     unfamiliar = thick(data)
     model.sampling = replace(model.sampling, sure=width, error=error, unfamiliar=unfamiliar)
     model.save_pretrained(args.out)
-    print(json.dumps({"threshold": low, "sure": width, "bias": bias, **vars(model.sampling)}))
+    print(
+        json.dumps(
+            {
+                "factor": factor,
+                "threshold": low,
+                "sure": width,
+                "bias": bias,
+                **vars(model.sampling),
+            }
+        )
+    )
     print(json.dumps({"whole": _mean_added(whole, low, width), "found": found}))
 
 
