@@ -151,7 +151,7 @@ def _corruptions(report: dict[str, Any]) -> str:
         "",
         f"The seven corruptions of ModelNet-C, made in code, on {found['clouds']} test shapes"
         + (": accuracy in percent, in brackets the weights shipped before." if old else "."),
-        "`ddeq reproduce corruptions` puts PointNet and DGCNN beside it, once they are trained; here "
+        "`ddeq reproduce corruptions` puts PointNet and DGCNN beside it, once trained; here "
         "they were not yet.",
         "",
         f"| | {levels} | mean |",
