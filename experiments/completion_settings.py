@@ -154,7 +154,7 @@ def main() -> None:
     bias, error = distances(model, data.subset(np.arange(0, len(data), 2)))
     assert model.trust is not None
     model.trust.outer.bias += bias
-    unfamiliar = thick(data)
+    unfamiliar = thick(data) if data.dim == 3 else None  # strokes of pixels are no curves
     model.sampling = replace(model.sampling, sure=width, error=error, unfamiliar=unfamiliar)
     model.save_pretrained(args.out)
     print(

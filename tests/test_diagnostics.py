@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from ddeq.data import collate, load
 from ddeq.diagnostics import Problem, check_equilibrium, pose, spectral_radius
 from ddeq.diagnostics.checks import applied, mean_distance, other_starts, residual_over_spread
 from ddeq.errors import DdeqError
-from ddeq.solvers import Picard
+from ddeq.solvers import Chain, Picard, Weiszfeld
 
 SMALL = {"features": 8, "bilinear": 4, "head_size": 4, "cross_layers": 1}
 
@@ -104,6 +105,8 @@ def test_an_unstopped_solver_goes_on_below_the_rounding_of_a_far_start():
     stopped, unstopped = (p.solver.solve(problem.f, far) for p in (problem, problem.unstopped(60)))
     assert (unstopped.steps > stopped.steps).all()
     assert (unstopped.value.points.abs() < 1e-9).all()
+    chain = replace(problem, solver=Chain(Weiszfeld(4), Picard(26))).unstopped(40)
+    assert chain.solver.max_steps == 40
 
 
 def test_residual_over_spread_has_the_scale_of_the_cloud():

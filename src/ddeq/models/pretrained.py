@@ -24,8 +24,6 @@ __all__ = ["Pretrained", "shipped", "shipped_folder"]
 
 WEIGHTS, CONFIG, CARD = "model.safetensors", "config.json", "README.md"
 SHIPPED = Path(__file__).parent.parent / "pretrained"
-_FORMER = {("completer", "mnist-pc"): "digits"}
-"""Names of weights that others took the place of, which do all that they did."""
 
 
 def shipped(kind: str) -> list[str]:
@@ -35,7 +33,7 @@ def shipped(kind: str) -> list[str]:
 
 def shipped_folder(kind: str, name: str) -> Path | None:
     """The folder of weights that come with the package, if there are any of this name."""
-    folder = SHIPPED / f"{kind}-{_FORMER.get((kind, name), name)}"
+    folder = SHIPPED / f"{kind}-{name}"
     return folder if (folder / CONFIG).is_file() else None
 
 
