@@ -153,7 +153,7 @@ def test_command_overwrites_nothing_unasked(
     "argv",
     [
         ["-o", "flow.xyz"],
-        ["--animation", "flow.mp4"],
+        ["--animation", "flow.avi"],
         ["--turn", "0"],
         ["--particles", "0"],
         ["--kernel-parameter", "3"],

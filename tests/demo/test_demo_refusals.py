@@ -73,7 +73,9 @@ def test_films_that_are_none_are_refused(demo: DemoServer, monkeypatch: pytest.M
 
 
 def test_nothing_may_be_missing(demo: DemoServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ddeq.Completer, "counts", lambda self, x, sizes: sizes.new_zeros(len(x)))
+    monkeypatch.setattr(
+        ddeq.Completer, "counts", lambda self, x, sizes, f=None: sizes.new_zeros(len(x))
+    )
     points = call(demo, "sample", {"kind": "digit", "class": "4"})["points"]
     result = call(demo, "complete", {"points": points})
     assert result["new"] == []
